@@ -126,7 +126,7 @@ import-fuzz: ## 2,000 mutated files to refold import, none of which may end in a
 		$(PYTHON) -m pytest tests/cli/test_hostile_imports.py -k whatever --timeout=0 $(ARGS)
 
 console-browser: ## the console in a real browser; needs Debian's chromium; takes minutes
-	REFOLD_BROWSER=required $(PYTHON) -m pytest tests/console/test_console_browser.py $(ARGS)
+	REFOLD_BROWSER=required $(PYTHON) -m pytest tests/console/test_console_browser*.py $(ARGS)
 
 coverage: ## which branches the tests reach
 	HYPOTHESIS_PROFILE=quick $(PYTHON) -m coverage run -m pytest $(ARGS)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from benchmarks import (
     agent,
     chat,
+    console,
     economics,
     engine,
     fold,
@@ -22,6 +23,7 @@ from benchmarks import (
     start,
     summaries,
     tasks,
+    totals,
     view,
     warm,
 )
@@ -30,6 +32,7 @@ from benchmarks.figures import Figure, as_json, as_table
 BENCHMARKS = {
     "agent": agent.figures,
     "chat": chat.figures,
+    "console": console.figures,
     "economics": economics.figures,
     "engine": engine.figures,
     "fold": fold.figures,
@@ -45,6 +48,7 @@ BENCHMARKS = {
     "start": start.figures,
     "summaries": summaries.figures,
     "tasks": tasks.figures,
+    "totals": totals.figures,
     "view": view.figures,
     "warm": warm.figures,
 }

@@ -72,7 +72,7 @@ def bare(upstream: str, ready: Connection) -> None:
         back = {name: value for name, value in items if name not in _HOPS}
         return StreamingResponse(body(), response.status_code, headers=back)
 
-    _serve(Starlette(routes=[Route(PATH, ask, methods=["POST"])]), ready)
+    serve(Starlette(routes=[Route(PATH, ask, methods=["POST"])]), ready)
 
 
 def gateway(upstream: str, store: str, most: int, ready: Connection) -> None:
@@ -103,7 +103,7 @@ def gateway(upstream: str, store: str, most: int, ready: Connection) -> None:
             yield
             await made.close()
 
-    _serve(Starlette(routes=routes(made), lifespan=life), ready)
+    serve(Starlette(routes=routes(made), lifespan=life), ready)
 
 
 def service(upstream: str, store: str, ready: Connection) -> None:
@@ -112,10 +112,10 @@ def service(upstream: str, store: str, ready: Connection) -> None:
 
     named = UpstreamSettings(name="up", base_url=f"{upstream}/v1")
     settings = Settings(PROFILES["balanced"], {}, {}, serve=Serve(upstreams=(named,)))
-    _serve(app(settings, store=PostgresStore(store), address=store, local=False), ready)
+    serve(app(settings, store=PostgresStore(store), address=store, local=False), ready)
 
 
-def _serve(app: ASGIApp, ready: Connection) -> None:
+def serve(app: ASGIApp, ready: Connection) -> None:
     sock = socket.create_server(("127.0.0.1", 0), backlog=2_048)
     config = uvicorn.Config(app, log_level="warning", access_log=False, ws="none", lifespan="on")
     server = uvicorn.Server(config)

@@ -21,7 +21,7 @@ EXIT_CODES = {
     2: "wrong usage: an option, an argument or a value is not what the command takes, whatever "
     "the state of files and servers; standard error says what to write instead",
     130: "interrupted (Ctrl-C)",
-    141: "whoever read the output has closed it, as `head` does",
+    141: "output pipe closed, as by `head`",
 }
 
 
@@ -95,12 +95,14 @@ def _environment() -> Iterator[str]:
     }
     yield "## Environment variables\n"
     yield from table(
-        ("variable", "stands for", ""),
+        ("variable", "instead of", ""),
         ((f"`{name}`", f"`{option}`", text) for name, (option, text) in sorted(named.items())),
     )
 
 
 def _spelling(option: Any) -> str:  # noqa: ANN401 - typer names no type
+    if not option.is_flag and option.metavar is None:
+        raise SystemExit(f"{option.opts[0]} takes a value: give it a metavar.")
     value = "" if option.is_flag else f" {option.metavar}"
     return ", ".join(f"`{spelled}{value}`" for spelled in option.opts)
 

@@ -28,30 +28,31 @@ PAGE = Path(__file__).parent.parent / "docs" / "reference" / "events.md"
 OPENING = """<!-- Made by tools/events_reference.py from the events: do not edit. -->
 # Events
 
-What a session tells to those who watch. Names and fields are those that other tools know.
+What a session reports while it works. Names and fields are those that other tools use.
 
-- A session: `Session.open(…, watch=heard)` calls `heard(event)`; `event.as_json()` is below.
-- An agent of Pydantic AI: `SessionEvent` in the event stream has `name` and `details`, which are
-  the same, and `event`, the object; or `Refold(watch=…)`
+- A session: `Session.open(…, watch=function)` calls `function(event)`; `event.as_json()` has the
+  fields below.
+- A Pydantic AI agent: `SessionEvent` in the event stream has `name`, `details` with the same
+  fields, and the object as `event`; or use `Refold(watch=…)`
   ([the guide](../pydantic-ai/observe-an-agent.md)).
-- The service: `GET /api/v1/sessions/{session}/events` tells of entries, as they are appended, and
-  has the usage, the truncation, and the start and the end of compactions beside them
-  ([The HTTP API](http.md)). They are read from the log, whichever process wrote it; what a
-  compaction changes is measured by the newest request before it.
+- The service: `GET /api/v1/sessions/{session}/events` streams entries as they are appended, with
+  usage, truncation, and the start and end of compactions ([The HTTP API](http.md)). It reads them
+  from the log, so the writer may be any process; the effect of a compaction is measured against
+  the newest request before it.
 
-Each request tells `session.usage_info`. Each fold that begins ends with one
-`session.compaction_complete`, also where it fails or is given up. The telemetry records have
-figures only, and no one's words.
+Each request emits `session.usage_info`. Each fold that starts ends with one
+`session.compaction_complete`, even if it fails or is canceled. The telemetry records contain
+figures only, no text.
 """
 
 WHEN = {
-    UsageInfo: "Told at each request, and after a fold that somebody asked for.",
-    Truncation: "Told at that request, beside the usage.",
-    CompactionStart: "Told before anybody is asked for a summary.",
-    CompactionWait: "A fold in the background has none.",
-    CompactionComplete: "Told once for each that began.",
-    CompactionHeld: "Told when it begins to, and not at each request.",
-    ReadAgain: "Told each time.",
+    UsageInfo: "Emitted at each request, and after a fold that was started by hand.",
+    Truncation: "Emitted at that request, next to the usage.",
+    CompactionStart: "Emitted before the summary is written.",
+    CompactionWait: "A fold in the background emits none.",
+    CompactionComplete: "Emitted once for each fold that started.",
+    CompactionHeld: "Emitted when that starts, not at each request.",
+    ReadAgain: "Emitted each time.",
 }
 SAMPLES: tuple[Any, ...] = (
     UsageInfo(1, 1, 1, 1, 1, 1, is_initial=True),
@@ -85,47 +86,47 @@ MEANS = {
     "currentTokens": "tokens of this request, instructions and tools included",
     "messagesLength": "messages of this request",
     "systemTokens": "tokens of instructions and system content",
-    "conversationTokens": "tokens of everything else that is said",
-    "toolDefinitionsTokens": "tokens of the tools that are offered",
+    "conversationTokens": "tokens of all other messages",
+    "toolDefinitionsTokens": "tokens of the tool definitions",
     "isInitial": "whether it is the first request since the session was opened",
     "preTruncationTokensInMessages": "tokens of the messages before any was left out",
     "preTruncationMessagesLength": "messages before any was left out",
-    "postTruncationTokensInMessages": "tokens of the messages that are sent",
-    "postTruncationMessagesLength": "messages that are sent",
+    "postTruncationTokensInMessages": "tokens of the messages sent",
+    "postTruncationMessagesLength": "messages sent",
     "tokensRemovedDuringTruncation": "the difference",
     "messagesRemovedDuringTruncation": "the difference",
     "performedBy": "always `BasicTruncator`, the name that other tools know",
-    "trigger": "why: what was reached, `manual`, or a refusal of the provider",
-    "success": "whether the fold stands now",
-    "error": "why it does not",
-    "preCompactionTokens": "tokens of the view before",
-    "postCompactionTokens": "tokens of the view now",
-    "tokensRemoved": "how many the view has fewer",
-    "messagesRemoved": "messages that the summary stands for",
-    "summaryContent": "the summary, with people's words in it",
-    "checkpointNumber": "the checkpoint, where a workspace is given",
+    "trigger": "the reason: a threshold, `manual`, or the provider's refusal",
+    "success": "whether the fold is in effect",
+    "error": "why not",
+    "preCompactionTokens": "tokens of the context before",
+    "postCompactionTokens": "tokens of the context now",
+    "tokensRemoved": "the difference",
+    "messagesRemoved": "messages that the summary replaces",
+    "summaryContent": "the summary, which quotes the conversation",
+    "checkpointNumber": "the number of the checkpoint, if there is a workspace",
     "checkpointPath": "its file",
-    "checkpointError": "why it could not be written; the fold stands all the same",
+    "checkpointError": "why it could not be written; the fold is in effect anyway",
     "fold": "the fold's id",
-    "requestId": "the provider's id of the summarizer's answer, where a model wrote",
-    "compactionTokensUsed": "what the summarizer used, where a model wrote",
-    "report": "how many claims of a model were checked, and what came of them",
+    "requestId": "the provider's id of the summary request, if a model wrote the summary",
+    "compactionTokensUsed": "the summarizer's usage, if a model wrote the summary",
+    "report": "how many of the model's claims were checked, and the results",
     "guard": "which guard: see below",
     "why": "what happened, in this case",
     "remedy": "what to do about it",
     "tool": "the tool that was called again",
-    "what": "what it was called for",
-    "times": "how often it was read since it was folded",
-    "tokens": "what its result costs",
-    "pinned": "whether it is kept in the view now",
-    "model": "the model that wrote; empty where the log did",
-    "durationMs": "from its beginning to its end",
+    "what": "the target of the call, such as a path",
+    "times": "how often it was read since the fold",
+    "tokens": "tokens of its result",
+    "pinned": "whether it is pinned in the context now",
+    "model": "the model that wrote the summary; empty if none did",
+    "durationMs": "milliseconds from start to end",
 }
 KINDS = {bool: "true or false", int: "number", str: "text", dict: "object", NoneType: "object"}
 
 
 def events() -> set[type[Any]]:
-    """All events that there are."""
+    """All events that a session emits."""
     return {*get_args(Event), *get_args(FoldEvent)}
 
 

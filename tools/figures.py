@@ -1,6 +1,7 @@
 """The published figures: what context policies cost and keep, on recorded sessions.
 
 python tools/figures.py fetch FOLDER              the recordings that docs/data.toml lists
+python tools/figures.py verify DATA               check that a copy of them has the listed hashes
 python tools/figures.py measure DATA [--policy X] replay them, into docs/figures.csv, and publish
 python tools/figures.py publish [--check]         docs/figures.csv into the pages and the picture
 
@@ -24,10 +25,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-import cost_picture
-from cost_picture import Point
 from reference import table
 
+from refold.lab.charts import STYLE, Point, scatter
 from refold.lab.economics import FOLD
 from refold.lab.measure import EVERYTHING, Job, Outcome, each_measured, jobs_for
 from refold.lab.metrics import DEFAULT_PRICES, bootstrapped
@@ -114,10 +114,23 @@ def fetch(folder: Path) -> None:
     for source in sources():
         if not (folder / source.name).exists():
             print(f"{source.name}: {source.address}", file=sys.stderr)
-            with urllib.request.urlopen(source.address) as answer:  # noqa: S310 - always https
-                content = answer.read()
+            try:
+                with urllib.request.urlopen(source.address) as answer:  # noqa: S310 - always https
+                    content = answer.read()
+            except OSError as error:
+                raise SystemExit(
+                    f"{source.address} can't be downloaded: {error}\n"
+                    "Try again, or name a folder that has the recordings: make figures DATA=FOLDER"
+                ) from error
             _checked(source, content)
             (folder / source.name).write_bytes(content)
+
+
+def verify(data: Path) -> str:
+    """That a folder has all recordings, each with its hash."""
+    listed = sources()
+    size = sum(len(content_of(source, data)) for source in listed)
+    return f"{len(listed)} recordings, {size:,} bytes: each has the SHA-256 of docs/data.toml."
 
 
 def content_of(source: Recording, data: Path) -> bytes:
@@ -314,6 +327,9 @@ _PHRASES: dict[str, Callable[[Sessions, str], str]] = {
     "of names": lambda on, policy: f"{on.total(policy, 'of_names'):,.0f}",
     "of edits": lambda on, policy: f"{on.total(policy, 'of_edits'):,.0f}",
     "of lines": lambda on, policy: f"{on.total(policy, 'of_lines'):,.0f}",
+    "timing": lambda on, policy: f"{on.to_bound(policy, 'timing')[0]:.2f}",
+    "worst timing": lambda on, policy: f"{on.worst(policy, 'timing'):.2f}",
+    "all in": lambda on, policy: f"{on.to_bound(policy, 'all_in')[0]:.2f}",
     "largest": lambda on, policy: f"{on.largest(policy):,.0f}",
     "sessions": lambda on, _: str(len(on)),
 }
@@ -391,12 +407,14 @@ _TABLES = {"comparison": _kept_and_paid, "bound": _against_the_bound}
 
 def picture(on: Sessions) -> str:
     """Cost against names kept, with 95 % intervals."""
-    return cost_picture.drawn(
-        len(on),
+    return scatter(
         [
             Point(label, policy in PROFILES, on.cost(policy), on.kept(policy))
             for policy, label in POINTS.items()
         ],
+        f"{len(on)} recorded sessions; bars: 95% intervals",
+        title=f"Cost against names kept, on {len(on)} recorded sessions",
+        style=STYLE,
     )
 
 
@@ -431,6 +449,8 @@ def main() -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     fetching = commands.add_parser("fetch", help="download the recordings")
     fetching.add_argument("folder", type=Path)
+    verifying = commands.add_parser("verify", help="check a copy of the recordings")
+    verifying.add_argument("data", type=Path, help="the folder that has them")
     measuring = commands.add_parser("measure", help="replay the recordings, and publish")
     measuring.add_argument("data", type=Path, help="the folder that has them")
     measuring.add_argument(
@@ -441,6 +461,9 @@ def main() -> int:
     options = parser.parse_args()
     if options.command == "fetch":
         fetch(options.folder)
+        return 0
+    if options.command == "verify":
+        print(verify(options.data))
         return 0
     if options.command == "measure":
         measure(options.data, options.policy or [*LABELS])

@@ -36,18 +36,18 @@ PARTICIPLES: Final = frozenset(
 """Words that name nothing."""
 SMALL, SMALL_PRIVATE, SHORT_DOCSTRING = 100, 150, 4
 CEILINGS: Final = {
-    "files": 410,
-    "files without testing": 377,
-    "lines": 95_500,
-    "lines without testing": 89_500,
+    "files": 425,
+    "files without testing": 391,
+    "lines": 101_100,
+    "lines without testing": 94_600,
     "modules under 100 lines": 40,
     "modules with one neighbor as importer": 20,
     "names that are participles": 30,
     "docstrings of four words": 20,
     "import cycles": 0,
     "private imports": 1,
-    "files of a request, capability": 46,
-    "files of a request, gateway": 60,
+    "files of a request, capability": 49,
+    "files of a request, gateway": 64,
 }
 """Measure -> the most that is allowed."""
 

@@ -35,8 +35,8 @@ def _page() -> Iterator[str]:
     yield "<!-- Made by tools/http_reference.py from the OpenAPI document: do not edit. -->"
     yield "# The HTTP API\n"
     yield "`refold serve` answers under `/api/v1`; programs read `/api/v1/openapi.json` instead."
-    yield "A key goes into `Authorization: Bearer rfk_…`. What a key may do, its roles say: each"
-    yield "route below names the one that it needs, and `admin` may do everything."
+    yield "A key goes into `Authorization: Bearer rfk_…`. A key's roles determine what it may"
+    yield "do: each route below names the one that it needs, and `admin` may do everything."
     yield "A name in a path is percent-encoded, a slash in it as `%2F`; `.` and `..` cannot be"
     yield "written so. Times are ISO 8601.\n"
     operations = [

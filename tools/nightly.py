@@ -28,7 +28,7 @@ REQUIRED = {f"REFOLD_{name}": "required" for name in ("LOCAL_MODEL", "POSTGRES",
 ALONE = ("tests/faults", "tests/integrations/test_many_conversations.py")
 """Tests that want a machine to themselves: steps of their own."""
 BENCHMARKS = (
-    *("ground", "replay", "fold", "summaries", "warm"),
+    *("ground", "replay", "fold", "summaries", "totals", "warm"),
     *("log", "view", "agent", "engine", "gateway", "tasks"),
 )
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from benchmarks.coding_agents.clients import CLIENTS
 from benchmarks.coding_agents.differences import differences
 from benchmarks.coding_agents.hooked import HOOKED, report_hooked, work_hooked
+from benchmarks.coding_agents.overhead import measure_overhead, report_overhead
 from benchmarks.coding_agents.recording import shortened
 from benchmarks.coding_agents.run import Run, work
 from benchmarks.coding_agents.wrapped import report_wrapped, work_wrapped
@@ -46,6 +47,11 @@ def main() -> int:
         help="what each agent sends with and without refold wrap",
     )
     parser.add_argument(
+        "--overhead",
+        action="store_true",
+        help="what a request takes under refold wrap, beside one straight to the provider",
+    )
+    parser.add_argument(
         "--hooks",
         action="store_true",
         help="with Refold's hooks and the agent's own compaction, beside without",
@@ -57,23 +63,22 @@ def main() -> int:
         parser.error(f"no such agent: {', '.join(sorted(unknown))}")
     programs = install([CLIENTS[name].package for name in names])
     if options.differences:
-        for name in names:
-            folder = BUILD / "work" / f"{name}-differences"
-            print(f"\n{name}")
-            for line in asyncio.run(differences(CLIENTS[name], programs, folder)):
-                print(f"  {line}")
-        return 0
+        return print_differences(names, programs)
     held = True
     for name in names if options.wrap else ():
         folder = BUILD / "work" / f"{name}-wrapped"
         held = report_wrapped(asyncio.run(work_wrapped(CLIENTS[name], programs, folder))) and held
+    for name in names if options.overhead else ():
+        folder = BUILD / "work" / f"{name}-overhead"
+        measured = asyncio.run(measure_overhead(CLIENTS[name], programs, folder))
+        held = report_overhead(measured) and held
     for name in names if options.hooks else ():
         modes = ("none", "unread", "hooks") if name == "codex" else ("none", "hooks")
         folder = BUILD / "work" / f"{name}-hooks"
         client = CLIENTS[name]
         runs = [asyncio.run(work_hooked(client, programs, folder, mode)) for mode in modes]
         held = report_hooked(runs) and held
-    for name in () if options.wrap or options.hooks else names:
+    for name in () if options.wrap or options.overhead or options.hooks else names:
         through = worked(name, programs, small=options.small, through_gateway=True)
         alone = None
         if not options.small:
@@ -84,6 +89,16 @@ def main() -> int:
             file = options.record / f"{name}.json"
             file.write_text(json.dumps(shortened(through), indent=1) + "\n", encoding="utf-8")
     return 0 if held else 1
+
+
+def print_differences(names: Sequence[str], programs: Path) -> int:
+    """Print what each agent sends with and without `refold wrap`."""
+    for name in names:
+        folder = BUILD / "work" / f"{name}-differences"
+        print(f"\n{name}")
+        for line in asyncio.run(differences(CLIENTS[name], programs, folder)):
+            print(f"  {line}")
+    return 0
 
 
 def worked(name: str, programs: Path, *, small: bool, through_gateway: bool) -> Run:

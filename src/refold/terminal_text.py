@@ -13,6 +13,7 @@ __all__ = [
     "counted",
     "first_words",
     "padded",
+    "whole_words",
     "wrapped",
 ]
 
@@ -39,6 +40,8 @@ ELLIPSIS: Final = "…"
 
 _READ = 4
 """Characters read for each column wanted: the rest of a long text cannot be seen."""
+_LONG_WORD: Final = 24
+"""Characters of a word that is cut rather than left out."""
 _SELECTORS: dict[int, None] = dict.fromkeys((0xFE0E, 0xFE0F))
 """They make a character an emoji or none, and wider on some terminals only."""
 
@@ -79,6 +82,17 @@ def clipped(line: str, width: int) -> str:
         return line
     room = max(0, width - 1)
     return (_prefix(line, room).rstrip() + ELLIPSIS)[: max(0, width)]
+
+
+def whole_words(line: str, length: int) -> str:
+    """The start of a line, at most so many characters of it, without half a word at its end.
+
+    A very long word, such as a path, is cut nevertheless.
+    """
+    if len(line) <= length:
+        return line
+    space = line.rfind(" ", max(length // 2, length - _LONG_WORD), length + 1)
+    return line[: length if space < 0 else space].rstrip()
 
 
 def padded(line: str, width: int, *, right: bool = False) -> str:

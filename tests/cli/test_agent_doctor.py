@@ -83,11 +83,25 @@ def test_an_agent_whose_request_arrives_is_well(home, monkeypatch):
 
 
 def test_an_agent_whose_request_does_not_arrive_is_a_problem(home):
-    stands_for(home, "claude", SILENT)
+    stands_for(home, "claude", SILENT.replace("Please sign in.", "Segmentation fault"))
     rows = rows_of(home)
     assert rows["gateway"].verdict == "problem"
-    assert "Please sign in." in rows["gateway"].found
+    assert "Segmentation fault" in rows["gateway"].found
     assert rows["login"].verdict == rows["sessions"].verdict == "warning"
+
+
+@pytest.mark.parametrize(
+    "words", ["Please sign in.", "Not logged in · Please run /login", "Missing API key: set it"]
+)
+def test_an_agent_that_is_not_logged_in_has_that_problem_and_no_other(home, words):
+    stands_for(home, "claude", SILENT.replace("Please sign in.", words))
+    rows = rows_of(home)
+    assert [*rows][2:4] == ["login", "gateway"]
+    assert rows["login"].verdict == "problem"
+    assert words in rows["login"].found
+    assert rows["login"].remedy == "Start claude and sign in, or set ANTHROPIC_API_KEY."
+    assert rows["gateway"].verdict == "warning"
+    assert "not checked" in rows["gateway"].found
 
 
 def test_what_cannot_pass_the_gateway_is_said_with_its_fix(home, monkeypatch):

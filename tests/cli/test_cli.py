@@ -234,3 +234,12 @@ def test_without_the_extra_each_command_names_the_one_that_it_needs(words, extra
 def test_typer_is_imported_only_to_run_a_command():
     check = "import sys, refold.cli, refold.log, refold.stores; sys.exit('typer' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
+
+
+def test_on_windows_it_says_where_it_runs():
+    program = "import sys; sys.platform = 'win32'; from refold.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "WSL" in done.stderr

@@ -77,6 +77,11 @@ def test_command(refold):
     assert max(map(cell_len, wide.splitlines())) == 160
 
 
+def test_a_window_that_nobody_knows_can_be_given(refold):
+    assert "--window N" in refold("imports-7", "--model", "local:x").stdout
+    assert "--window N" not in refold("imports-7", "--model", "local:x", "--window", "9000").stdout
+
+
 def test_command_prints_json(refold):
     told = json.loads(refold("imports-7", "--json", "--model", "openai:gpt-4o").stdout)
     assert (told["explanation"], told["session"]["name"]) == (1, "imports-7")

@@ -3,6 +3,7 @@
 # ruff: noqa: F811, F401 - fixtures are imported
 
 import json
+import re
 import sys
 import tomllib
 from pathlib import Path
@@ -71,7 +72,9 @@ def test_without_any_settings_they_are_made_and_gone_again(terminal, home, agent
     text = path.read_text()
     assert "has them already" in hooked(terminal, "install", agent)
     assert path.read_text() == text
-    hooked(terminal, "uninstall", agent)
+    removed = hooked(terminal, "uninstall", agent)
+    assert "the file is removed" in removed
+    assert "+{}" not in removed
     assert not path.exists()
     assert not states(terminal)[agent]["installed"]
 
@@ -171,6 +174,20 @@ def test_the_change_is_shown_and_nothing_done_where_nobody_can_agree(terminal, h
     assert not (home / ".claude").exists()
 
 
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("agent", list(AGENTS))
+def test_before_it_asks_it_says_what_changes_in_which_file_and_why(terminal, agent):
+    file = str(AGENTS[agent].path()).replace(str(Path.home()), "~")
+    done = terminal.run("hooks", "install", agent)
+    what, rest = done.stdout.split("\n", 1)
+    assert what.startswith(f"This writes a new file, {file}, with {AGENTS[agent].interface}.")
+    assert "to copy the session into your log" in what
+    assert rest.startswith("---")
+    for recall, name in zip((False, True), (file, f"~/{RECALL_FILES[agent]}"), strict=True):
+        said = with_recall(terminal, agent) if recall else hooked(terminal, "install", agent)
+        assert name in said.split("\n--- ")[0]
+
+
 def test_a_backup_is_kept(terminal, home):
     put(home / ".claude/settings.json", SETTINGS)
     said = hooked(terminal, "install", "claude")
@@ -192,6 +209,100 @@ def test_a_plugin_of_somebody_else_is_not_overwritten(terminal, home):
     path = put(home / ".config/opencode/plugins/refold.js", "export const X = 1\n")
     assert terminal.run("hooks", "install", "opencode", "--yes").returncode == 1
     assert path.read_text() == "export const X = 1\n"
+
+
+RECALL_FILES = {
+    "claude": ".claude.json",
+    "codex": ".codex/config.toml",
+    "opencode": ".config/opencode/plugins/refold.js",
+}
+CLAUDE_JSON = """{
+  "numStartups": 3,
+  "mcpServers": {
+    "other": { "command": "x", "env": { "KEY": "sk-secret" } }
+  },
+  "oauthAccount": { "emailAddress": "a@example.org" }
+}
+"""
+
+
+def with_recall(terminal, agent):
+    done = terminal.run("hooks", "install", agent, "--recall", "--yes")
+    assert done.returncode == 0, done
+    return done.stdout
+
+
+@pytest.mark.parametrize("agent", list(AGENTS))
+def test_recall_is_installed_with_consent_and_gone_again(terminal, home, agent):
+    said = hooked(terminal, "install", agent)
+    assert f"refold hooks install {agent} --recall" in said
+    assert not states(terminal)[agent]["recall"]
+    with_recall(terminal, agent)
+    state = states(terminal)[agent]
+    assert (state["recall"], state["current"]) == (True, True)
+    text = (home / RECALL_FILES[agent]).read_text()
+    assert '"mcp","--cwd","."' in re.sub(r"\s+", "", text)
+    assert "has them already" in with_recall(terminal, agent)
+    assert (home / RECALL_FILES[agent]).read_text() == text
+    hooked(terminal, "uninstall", agent)
+    left = [path for path in home.rglob("*") if path.is_file() and "state" not in path.parts]
+    assert left == []
+    assert not states(terminal)[agent]["recall"]
+
+
+@pytest.mark.parametrize(
+    ("agent", "text"),
+    [
+        ("claude", CLAUDE_JSON),
+        ("claude", '{"mcpServers": {}}'),
+        ("claude", '{"a": 1}\n'),
+        ("codex", CONFIG),
+        ("codex", 'model = "x"'),
+        ("codex", '[mcp_servers.other]\ncommand = "x"\n\n[projects."/p"]\nlevel = "high"\n'),
+    ],
+)
+def test_without_recall_every_byte_is_back(terminal, home, agent, text):
+    path = put(home / RECALL_FILES[agent], text)
+    with_recall(terminal, agent)
+    assert "refold_recall" in path.read_text()
+    hooked(terminal, "uninstall", agent)
+    assert path.read_text() == text
+
+
+def test_recall_goes_where_the_agent_wrote_to_the_file_meanwhile(terminal, home):
+    path = put(home / ".claude.json", CLAUDE_JSON)
+    with_recall(terminal, "claude")
+    path.write_text(path.read_text().replace('"numStartups": 3', '"numStartups": 4'))
+    path.chmod(0o600)
+    hooked(terminal, "uninstall", "claude")
+    assert parse(path.read_text()).plain() == {**parse(CLAUDE_JSON).plain(), "numStartups": 4}
+    assert path.stat().st_mode & 0o077 == 0
+
+
+def test_recall_goes_where_codex_wrote_beneath_it(terminal, home):
+    path = put(home / ".codex/config.toml", 'model = "x"  # mine\n')
+    with_recall(terminal, "codex")
+    more = (
+        '\n[mcp_servers.refold_recall.tools.recall_read]\napproval_mode = "approve"\n'
+        '\n# trusted\n[projects."/p"]\ntrust_level = "trusted"\n'
+    )
+    path.write_text(path.read_text() + more)
+    hooked(terminal, "uninstall", "codex")
+    expected = 'model = "x"  # mine\n\n# trusted\n[projects."/p"]\ntrust_level = "trusted"\n'
+    assert path.read_text() == expected
+
+
+def test_servers_that_leave_no_room_for_another_are_left_alone(terminal, home):
+    path = put(home / ".codex/config.toml", 'mcp_servers = { other = { command = "x" } }\n')
+    done = terminal.run("hooks", "install", "codex", "--recall", "--yes")
+    assert done.returncode == 1
+    assert "[mcp_servers.name]" in done.stderr
+    assert "refold" not in path.read_text()
+
+
+def test_what_stands_beside_a_server_is_not_shown(terminal, home):
+    put(home / ".claude.json", CLAUDE_JSON)
+    assert "sk-secret" not in with_recall(terminal, "claude")
 
 
 def test_an_agent_without_hooks_is_wrong_usage(terminal):

@@ -67,6 +67,14 @@ def test_a_quota_is_shown_and_only_what_is_named_changes():
     assert json.loads(typed("quota", "--tenant", "acme", "--json").stdout)["cost"] is None
 
 
+def test_a_quota_for_an_unknown_tenant_is_set_and_said():
+    done = typed("quota", "--tenant", "amce", "--tokens", "2000")
+    assert "No key and no session is of the tenant 'amce' yet" in done.stderr
+    assert done.stdout.startswith("Tenant amce, a day: 2,000 tokens")
+    typed("create", "--tenant", "acme")
+    assert "No key" not in typed("quota", "--tenant", "acme", "--tokens", "2000").stderr
+
+
 def test_providers_keys_are_never_shown():
     typed("upstream", "set", "openai", "--tenant", "acme", given="sk-secret-1\n")
     shown = typed("upstream", "list").output

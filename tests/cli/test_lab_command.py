@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -14,11 +15,11 @@ from rich.console import Console
 from shown import changed
 from typer.testing import CliRunner
 
-from refold.cli.lab import as_json, lab
+from refold.cli.lab import _rules, as_json, lab
 from refold.cli.lab_report import dollars, finding, notes, percent, report, show, tokens
 from refold.fold.trigger import sized
 from refold.lab import Prices, Reader, RecordedMessage, Recording, Share, baselines, o200k, play
-from refold.lab.measure import Job, each_measured, jobs_for, measured, totals
+from refold.lab.measure import EVERYTHING, Job, each_measured, jobs_for, measured, totals
 from refold.lab.report import CaseOptions, case_of, prices_of
 from refold.lab.session_files import read_session_file
 from refold.lab.session_policy import SessionPolicy, placeholder_summary
@@ -34,7 +35,9 @@ app.command("lab")(lab)
 
 
 @pytest.fixture(autouse=True)
-def _plain(monkeypatch):
+def _plain(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("NO_COLOR", "1")
 
@@ -99,7 +102,7 @@ def test_the_report_begins_with_the_finding_and_fits_any_width(of, long_file, to
     text = printed(of, long_file)
     joined = " ".join(text.split())
     assert joined.startswith(told["finding"])
-    assert "Of this session with balanced you would have paid" in joined
+    assert "With balanced, this session would have cost" in joined
     for word in ("cost", "cached", "kept", "refused", "largest", "folds", "rules of others"):
         assert word in text
     assert "Claude Code, 160 messages" in text
@@ -131,10 +134,49 @@ def test_other_old_content_is_counted_by_definitions_of_its_own(told, of):
         assert rows["none"][kind]["found"] == rows["none"][kind]["of"]
         low, high = rows["balanced"]["intervals_over_sessions"][kind]
         assert low <= rows["balanced"][kind]["rate"] <= high
-    row = replace(of.leading.row, other_names=Share(7, 10), edits=Share(0, 0), lines=Share(1, 2))
+    row = replace(of.leading.row, other_names=Share(7, 10), edits=Share(0, 0), lines=Share(1, 1))
     leading = replace(of, every=(of.everything, replace(of.leading, row=row)))
-    line = "Of other old content used again, balanced kept 70% of 10 names of other kinds, 50% of"
-    assert any(note.startswith(line) and "edit" not in note for note in notes(leading))
+    line = "balanced kept 7 of 10 names of other kinds (70%), 1 of 1 long line."
+    assert f"Of other old content used again, {line}" in notes(leading)
+
+
+def test_of_few_names_a_count_is_shown_and_no_percentage(of, long_file):
+    def kept(found, count):
+        row = replace(of.leading.row, retained=Share(found, count))
+        leading = replace(of, every=(of.everything, replace(of.leading, row=row)))
+        [cells] = [
+            one
+            for one in printed(leading, long_file).splitlines()
+            if "balanced " in one and "%" in one
+        ]
+        return finding(leading), cells
+
+    words, cells = kept(7, 9)
+    assert words.endswith("the model would still have seen 7 of 9 names that it used again.")
+    assert " 7 of 9 " in cells
+    words, cells = kept(11, 14)
+    assert words.endswith("11 of 14 names that it used again (79%).")
+    assert " 79% " in cells
+    assert kept(1, 1)[0].endswith("1 of 1 name that it used again.")
+
+
+def test_ones_own_settings_are_a_row_of_their_own(long_file, tmp_path):
+    few = (long_file, "--policy", "ledger", "--window", "8000", "--json")
+
+    def rows(*arguments):
+        return [one["policy"] for one in json.loads(said(*few, *arguments))["policies"]][1:-1]
+
+    assert rows()[0] == "balanced"
+    (tmp_path / "refold.toml").write_text("[trigger]\nsavings = 0\n")
+    assert rows()[:2] == ["your settings", "balanced"]
+    assert rows("--profile", "mine") == ["your settings"]
+    assert rows("--profile", "copilot") == ["copilot"]
+
+
+def test_without_a_terminal_lines_say_how_far_it_is(long_file, monkeypatch):
+    monkeypatch.setattr("refold.cli.lab._SECONDS_BETWEEN_LINES", 0)
+    done = CliRunner().invoke(app, [str(long_file), "--profile", "balanced", "--policy", "ledger"])
+    assert done.stderr.splitlines()[-1] == "Replayed 1 of 1 session."
 
 
 def test_instructions_tools_and_an_expired_cache_are_paid_for(tmp_path):
@@ -377,3 +419,37 @@ def test_a_job_is_one_profile_or_some_rules():
         ("none",),
     ]
     assert isinstance(jobs_for([case], [], ["none"])[0], Job)
+
+
+def test_the_report_is_a_page_too(long_file, tmp_path):
+    page = tmp_path / "report.html"
+    limits = ("--window", "8000", "--threshold", "6000", "--profile", "balanced")
+    odd = tmp_path / "<b>odd.jsonl"
+    odd.write_text("{}")
+    text = said(long_file, odd, *limits, "--html", page)
+    assert f"Written to {page}." in " ".join(text.split())
+    html = page.read_text()
+    assert "<script" not in html
+    assert re.findall(r"(?:src|href)=|https?://(?!www.w3.org)", html) == []
+    names = re.findall(r"<title>([^<:]+): [0-9]+% of the cost", html)
+    assert {"everything", "balanced", "a summary of names"} <= {*names}
+    for name in names:  # each point has a row
+        assert re.search(rf'<th scope="row">(\* )?{re.escape(name)}</th>', html)
+    assert "<h3><bdi>long</bdi></h3>" in html
+    assert 'class="line s1"' in html
+    assert "&lt;b&gt;odd.jsonl" in html
+    said(long_file, *limits, "--html", page, "--json")
+    assert page.read_text().count("<h1>") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("report.txt", "End its name in .html"), ("none/report.html", "Name a file in a folder")],
+)
+def test_a_page_that_cannot_be_written_is_refused_first(long_file, tmp_path, name, words):
+    assert words in said(long_file, "--html", tmp_path / name, code=2)
+    assert not (tmp_path / name).exists()
+
+
+def test_baselines_are_named_as_the_table_names_them():
+    assert _rules(["a summary of names"]) == [EVERYTHING, "head / ledger / tail"]

@@ -40,9 +40,9 @@ from refold.log import (
     import_session,
 )
 from refold.models import ModelSettings
+from refold.models.accounts import receipt_of
 from refold.models.catalog import Prices, Usage, cost_of
-from refold.session.receipt import receipt_of
-from refold.session.spending import Basis
+from refold.models.receipt import Basis
 from refold.stores import MemoryStore
 from refold.testing.upstream import Call, Reply
 from refold.view.profiles import Trigger

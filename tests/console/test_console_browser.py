@@ -1,19 +1,19 @@
 """The console in a real browser: what is pressed, opened and followed, and that nothing runs.
 
-It wants Chromium and Playwright; where they are missing, the tests are skipped.
+It needs Chromium and Playwright; where they are missing, the tests are skipped.
 """
 
 import asyncio
-import os
-import shutil
 from contextlib import asynccontextmanager, nullcontext
+from urllib.parse import quote
 
 import pytest
 import uvicorn
 from api_serving import FORMAT, SETUP, raw, said, talked
 from console_world import ConsoleWorld
-from needed import need
+from replayable import stored
 from test_console_hostile import HOSTILE, hostile_session
+from test_console_money import paid, spend
 from test_console_timeline import long_session
 
 from refold.console.app import open_address
@@ -22,14 +22,13 @@ from refold.log import Author, Message
 from refold.service.server import address_of, listen
 from refold.stores import SqliteStore, open_store
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(600)
 
 
 @asynccontextmanager
-async def served(**how):
+async def served(make=None, **how):
     """A console that listens on a port of this machine."""
-    world = ConsoleWorld(local=True, **how)
+    world = make(**how) if make else ConsoleWorld(local=True, **how)
     sock = listen("127.0.0.1", 0)
     async with world.state:
         config = uvicorn.Config(world.app, log_config=None, lifespan="off", ws="none")
@@ -51,21 +50,6 @@ class QuietServer(uvicorn.Server):
 
     def capture_signals(self):
         return nullcontext()
-
-
-@pytest.fixture
-async def chromium():
-    try:
-        from playwright.async_api import async_playwright  # noqa: PLC0415 - may be missing
-    except ImportError:
-        need(None, "Playwright is not installed", "REFOLD_BROWSER")
-    need(CHROMIUM, "Chromium is not installed", "REFOLD_BROWSER")
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox"] if os.geteuid() == 0 else []
-        )
-        yield browser
-        await browser.close()
 
 
 class Looked:
@@ -113,7 +97,7 @@ async def looking(chromium, world, then="/console", **how):
 
 async def until(page, expression):
     """Playwright's own way of waiting needs `eval`, which the pages forbid."""
-    for _ in range(400):
+    for _ in range(2_400):
         if await page.evaluate(expression):
             return
         await asyncio.sleep(0.05)
@@ -124,8 +108,8 @@ async def shown(page, selector):
     return [text.strip() for text in await page.locator(selector).all_inner_texts()]
 
 
-async def test_the_list_is_searched_filtered_and_walked_by_keys(chromium):
-    async with served() as world:
+async def test_the_list_is_searched_filtered_and_walked_by_keys(chromium, address):
+    async with served(store=open_store(address)) as world:
         await talked(world, "default", "about parcels", words="parcel")
         await talked(world, "default", "about cathedrals", words="cathedral")
         async with looking(chromium, world) as page:
@@ -141,8 +125,8 @@ async def test_the_list_is_searched_filtered_and_walked_by_keys(chromium):
             await page.wait_for_url("**/sessions/about%20cathedrals")
 
 
-async def test_the_list_follows_while_one_looks(chromium):
-    async with served() as world:
+async def test_the_list_follows_while_one_looks(chromium, address):
+    async with served(store=open_store(address)) as world:
         await talked(world, "default", "first")
         async with looking(chromium, world) as page:
             assert len(await shown(page, ".row")) == 1
@@ -167,8 +151,8 @@ async def test_the_list_is_followed_however_late_a_script_comes(chromium):
         await context.close()
 
 
-async def test_a_fold_opens_in_place_and_a_session_opens_at_its_end(chromium):
-    async with served() as world:
+async def test_a_fold_opens_in_place_and_a_session_opens_at_its_end(chromium, address):
+    async with served(store=open_store(address)) as world:
         await talked(world, "default", "talk", turns=6)
         async with looking(chromium, world, "/console/sessions/talk") as page:
             await until(page, "window.scrollY > 0 || innerHeight > 700")
@@ -179,8 +163,8 @@ async def test_a_fold_opens_in_place_and_a_session_opens_at_its_end(chromium):
             assert "The summary" in (await shown(page, "details.fold"))[0]
 
 
-async def test_a_timeline_grows_while_one_looks_and_keeps_what_is_open(chromium):
-    async with served() as world:
+async def test_a_timeline_grows_while_one_looks_and_keeps_what_is_open(chromium, address):
+    async with served(store=open_store(address)) as world:
         await talked(world, "default", "talk", turns=2)
         async with looking(chromium, world, "/console/sessions/talk") as page:
             await page.locator("details.fold summary").first.click()
@@ -195,14 +179,6 @@ async def test_a_timeline_grows_while_one_looks_and_keeps_what_is_open(chromium)
             await page.get_by_text("No zebra.").wait_for()
             assert await page.locator("details.fold").first.get_attribute("open") is not None
             assert await page.locator("details.fold article").count() > 0
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def address(request, tmp_path):
-    """Where a store is, of each kind."""
-    if request.param == "postgres":
-        return request.getfixturevalue("postgres_address")
-    return f"sqlite:///{tmp_path / 's.db'}"
 
 
 async def test_a_long_session_scrolls_to_its_beginning(address, chromium):
@@ -243,8 +219,8 @@ async def test_what_is_put_above_leaves_the_page_where_it_is(chromium, tmp_path)
             assert abs(await page.evaluate(where)) < 80  # below the heading
 
 
-async def test_a_request_is_followed_from_the_picture_to_its_difference(chromium):
-    async with served() as world:
+async def test_a_request_is_followed_from_the_picture_to_its_difference(chromium, address):
+    async with served(store=open_store(address)) as world:
         await talked(world, "default", "talk", turns=4)
         async with looking(chromium, world, "/console/sessions/talk/window") as page:
             assert await page.locator(".chart a .hit").count() == 5
@@ -259,6 +235,47 @@ async def test_a_request_is_followed_from_the_picture_to_its_difference(chromium
             assert "The prefix broke" in await page.locator(".break").inner_text()
 
 
+async def test_chosen_sessions_are_replayed_while_the_list_goes_on(chromium, address, tmp_path):
+    async with served(store=open_store(address)) as world:
+        log = world.store.log("default")
+        await stored(log, "one")
+        await stored(log, "two", turns=24)  # long enough for names to come back
+        async with looking(chromium, world) as page:
+            await page.get_by_role("checkbox", name="Choose two").check()
+            await page.wait_for_timeout(300)
+            await stored(log, "a third")  # puts the others further down
+            await until(page, "document.querySelectorAll('.row').length === 3")
+            chosen = "[...document.querySelectorAll('.pick input:checked')].map((x) => x.value)"
+            assert await page.evaluate(chosen) == ["two"]
+            await page.keyboard.press("j")
+            await page.keyboard.press("x")
+            assert {*await page.evaluate(chosen)} == {"two", "a third"}
+            await page.get_by_role("button", name="What if").click()
+            await page.wait_for_url("**/what-if?session=*&session=*")
+            assert await page.locator("[name='trigger.tokens']").get_attribute("placeholder") != "0"
+            await page.locator("[name='trigger.tokens']").fill("5000")
+            await page.locator("select").select_option("co-cli")
+            await until(page, "document.querySelector('[name=profile]').value === 'co-cli'")
+            await until(
+                page, "document.querySelector('[name=\"trigger.tokens\"]').value === '5000'"
+            )
+            assert "form_token" not in page.url
+            await page.get_by_role("button", name="Replay").click()
+            await page.locator(".scatter svg circle").first.wait_for(timeout=150_000)
+            assert await page.locator(".compared tbody tr").count() == 9
+            for scheme in ("light", "dark"):
+                await page.emulate_media(color_scheme=scheme)
+                assert await page.evaluate(CONTRASTS) == []
+            async with page.expect_download() as download:
+                await page.get_by_text("Save as one file").click()
+            offline = await chromium.new_context(offline=True)
+            alone = await offline.new_page()
+            await (await download.value).save_as(tmp_path / "what-if.html")
+            await alone.set_content((tmp_path / "what-if.html").read_text())
+            assert await alone.locator("circle").count() > 3
+            await offline.close()
+
+
 async def test_the_picture_is_saved_as_a_file(chromium, tmp_path):
     async with served() as world:
         await talked(world, "default", "talk", turns=2)
@@ -270,28 +287,34 @@ async def test_the_picture_is_saved_as_a_file(chromium, tmp_path):
             assert (tmp_path / "window.svg").read_text().startswith("<svg")
 
 
-@pytest.mark.parametrize("kind", ["script", "attribute", "htmx", "direction", "comment", "stream"])
-async def test_hostile_words_run_nothing_in_a_browser(chromium, kind):
-    async with served() as world:
-        words = HOSTILE[kind]
-        await hostile_session(world, "hostile", words)
+async def test_hostile_words_run_nothing_in_a_browser(chromium, address):
+    async with served(store=open_store(address)) as world:
+        for kind in ("script", "attribute", "htmx", "direction", "comment", "stream"):
+            await hostile_session(world, kind, HOSTILE[kind])
         async with looking(chromium, world) as page:
-            for path in ("", "/sessions/hostile", "/sessions/hostile/window"):
-                await page.goto(f"{world.where}/console{path}")
-                await page.wait_for_timeout(150)
-                for each in await page.locator("summary").all():
-                    if await each.is_visible():
-                        await each.click()
-            await page.goto(f"{world.where}/console/sessions/hostile")
-            log = world.store.log("default")
-            draft = Author().draft(Message(raw(said("user", words))))
-            await log.append("hostile", [draft], expected=None)
-            await page.wait_for_timeout(1_000)
-            requests = await page.locator("p.request a").all()
-            await requests[-1].click()
-            await page.wait_for_url("**/requests/*")
-            assert await page.locator("img:not([src^='/console/assets/'])").count() == 0
-            assert await page.locator("script:not([src^='/console/assets/'])").count() == 0
+            await page.wait_for_timeout(150)
+            for kind in ("script", "attribute", "htmx", "direction", "comment", "stream"):
+                await look_through(page, world, kind, HOSTILE[kind])
+
+
+async def look_through(page, world, session, words):
+    """Open everything of a session that can be opened, also what comes meanwhile."""
+    for path in ("/window", "/costs", ""):
+        await page.goto(f"{world.where}/console/sessions/{session}{path}")
+        await page.wait_for_timeout(150)
+        for each in await page.locator("summary").all():
+            if await each.is_visible():
+                await each.click()
+    articles = "document.querySelectorAll('.items > article').length"
+    before = await page.evaluate(articles)
+    log = world.store.log("default")
+    await log.append(session, [Author().draft(Message(raw(said("user", words))))], expected=None)
+    await until(page, f"{articles} > {before}")
+    requests = await page.locator("p.request a").all()
+    await requests[-1].click()
+    await page.wait_for_url("**/requests/*")
+    assert await page.locator("img:not([src^='/console/assets/'])").count() == 0
+    assert await page.locator("script:not([src^='/console/assets/'])").count() == 0
 
 
 async def test_other_sites_cannot_frame_or_read_it(chromium):
@@ -330,6 +353,56 @@ def evil(where):
     return answer
 
 
+async def test_money_leads_to_the_request_that_became_dearer(chromium, address):
+    store = open_store(address)
+    async with served(store=store) as world:
+        await paid(world, "default", "dear", {"tokens": 90_000, "whole": 10}, {"tokens": 50})
+        async with looking(chromium, world) as page:
+            await page.get_by_role("link", name="Money").click()
+            await page.get_by_role("link", name="7 days").click()
+            await page.wait_for_url("**/money?days=7")
+            assert await page.locator(".chart svg title").count() == 7
+            await page.keyboard.press("j")
+            await page.keyboard.press("Enter")
+            await page.wait_for_url("**/sessions/dear/costs")
+            assert "$" in (await shown(page, ".lost"))[0]
+            assert await page.locator(".row").first.inner_text() == "Request 2"
+
+
+async def test_yesterdays_cost_and_what_another_profile_would_have_cost(chromium, address):
+    """In five clicks: the screen of money, a day, its sessions replayed, with which profile."""
+    store = open_store(address)
+    async with served(store=store) as world:
+        await stored(world.store.log("default"), "review", turns=40)
+        await spend(world.store.log("default"), "review", {"tokens": 50_000})
+        async with looking(chromium, world) as page:
+            await page.get_by_role("link", name="Money").click()
+            await page.get_by_role("link", name="Today").click()
+            await page.wait_for_url("**/money/2*")
+            assert "$" in (await shown(page, ".sums dd"))[0]
+            await page.get_by_role("link", name="What if…").click()
+            await page.locator("select").select_option("copilot")
+            await until(page, "document.querySelector('[name=profile]').value === 'copilot'")
+            await page.get_by_role("button", name="Replay").click()
+            await page.locator(".compared tbody tr").first.wait_for(timeout=400_000)
+            ours = await shown(page, ".compared .ours th")
+            assert {"copilot", "balanced"} <= {name.removeprefix("* ") for name in ours}
+
+
+@pytest.mark.parametrize("width", [390, 2560])
+async def test_money_fits_the_window(chromium, width):
+    async with served() as world:
+        uses = [{"tokens": 90_000, "whole": 10, "model": "a-long-name-of-a-provider/and-a-model"}]
+        name = "dear " * 29 + "dear"
+        await paid(world, "default", name, *uses)
+        await paid(world, "default", "saves", {"tokens": 50_000})
+        async with looking(chromium, world, "/console/money") as page:
+            await page.set_viewport_size({"width": width, "height": 900})
+            for path in ("/money", f"/sessions/{quote(name)}/costs"):
+                await page.goto(f"{world.where}/console{path}")
+                assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_words_stand_out_from_what_is_behind_them(chromium, scheme):
     """WCAG AA: 4.5 to 1 for all text that is shown."""
@@ -337,7 +410,10 @@ async def test_words_stand_out_from_what_is_behind_them(chromium, scheme):
         await talked(world, "default", "talk", turns=4)
         async with looking(chromium, world, color_scheme=scheme) as page:
             record = (await world.store.log("default").outlined("talk")).outline.record
-            for path in ("", "/sessions/talk", f"/sessions/talk/requests/{record}"):
+            pages = ("", "/sessions/talk", f"/sessions/talk/requests/{record}")
+            await paid(world, "default", "dear", {"tokens": 90_000, "whole": 10})
+            more = ("/money", "/sessions/dear/costs", "/what-if?session=talk")
+            for path in (*pages, *more):
                 await page.goto(f"{world.where}/console{path}")
                 low = await page.evaluate(CONTRASTS)
                 assert low == [], path

@@ -16,10 +16,14 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 from api_serving import talked
-from console_world import console
+from console_world import LOCAL, console
+from test_console_folds import unfolded, words_of
 
-from refold.console.local import ReadOnlyLog
+from refold.console.access import Access
+from refold.console.app import open_address
+from refold.console.local import LocalConsole, ReadOnlyLog, application
 from refold.errors import InvalidInput
+from refold.settings import load_settings
 from refold.stores import MemoryStore, SqliteStore
 
 REFOLD = [sys.executable, "-m", "refold.cli"]
@@ -94,6 +98,34 @@ async def test_the_console_opens_a_session_and_changes_nothing(stored, tmp_path)
     assert digest(path) == before
 
 
+async def test_what_a_compaction_would_do_is_shown_without_a_gateway_or_a_model(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "c"))
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "refold.db"
+    async with console(store=SqliteStore(path)) as world:
+        await unfolded(world)
+    before = digest(path)
+    state = LocalConsole(load_settings(), SqliteStore(path, create=False))
+    access = Access(state)
+    transport = httpx2.ASGITransport(application(state, access))
+    async with state, httpx2.AsyncClient(transport=transport, base_url=LOCAL) as browser:
+        await browser.get(open_address(LOCAL, access.new_token()))
+        page = await browser.get("/console/sessions/talk/folds/new")
+        words = words_of(page)
+        assert "Goes 4 messages" in words
+        assert "Stays 4 messages" in words
+        assert "parcel 1" in words
+        assert "This console only reads." in words
+        assert "<textarea" not in page.text
+        assert 'class="change' not in page.text
+        missing = await browser.get("/console/sessions/none/folds/new")
+        assert missing.status_code == 404
+    assert digest(path) == before
+
+
 async def test_another_address_is_offered_when_one_was_used(stored, tmp_path):
     with running(tmp_path, "console", "--no-browser", "--store", stored) as process:
         first = address_in(process, "stderr")
@@ -163,7 +195,7 @@ async def test_refold_serve_has_the_console_too(stored, tmp_path):
             assert browser.get(f"{about['address']}/console/sessions/a%20talk").status_code == 200
 
 
-@pytest.mark.parametrize("name", ["append", "fork", "forget", "expire", "locks"])
+@pytest.mark.parametrize("name", ["append", "fork", "forget", "expire"])
 def test_nothing_is_written_to_a_store_that_is_read(name):
     log = ReadOnlyLog(MemoryStore().log())
     with pytest.raises(InvalidInput, match="only reads"):

@@ -257,13 +257,13 @@ def claimed(words="The parcel is in Riga."):
     )
 
 
-async def with_claims(world, summary):
+async def with_claims(world, summary, session="talk"):
     """A session whose fold has this summary."""
-    await unfolded(world)
+    await unfolded(world, session=session)
     log, span, name = world.store.log("default"), Span(2, 5), uuid4()
     values = [FoldStarted(name, (span,), "manual"), FoldCompleted(name, (span,), summary.as_json())]
-    await log.append("talk", [Author().draft(each) for each in values], expected=None)
-    return await fold_of(world)
+    await log.append(session, [Author().draft(each) for each in values], expected=None)
+    return await fold_of(world, session=session)
 
 
 async def test_each_claim_stands_beside_its_evidence_and_what_the_check_changed():
@@ -381,3 +381,44 @@ async def test_a_fold_that_another_one_took_in_cannot_be_edited():
         assert "cannot be edited" in again.text
         entries = await world.store.log("default").read("talk")
         assert sum(isinstance(CODEC.decode(each), FoldUndone) for each in entries) == 1
+
+
+async def test_the_newest_compaction_is_one_click_from_its_session():
+    async with console(local=True) as world:
+        browser = await world.opened()
+        await unfolded(world)
+        assert "Newest compaction" not in (await browser.get(SESSION)).text
+    async with console(local=True) as world:
+        browser = await world.opened()
+        await talked(world, "default", "talk", turns=4)
+        fold = await fold_of(world)
+        where = f'href="{SESSION}/folds/{fold.seq}/summary"'
+        assert f"<a {where}>Newest compaction</a>" in (await browser.get(SESSION)).text
+        page = await browser.get(f"{SESSION}/folds/{fold.seq}/summary")
+        assert f'<a {where} aria-current="page">Newest compaction</a>' in page.text
+
+
+async def test_a_message_that_a_summary_replaces_leads_to_it():
+    async with console(local=True) as world:
+        browser = await world.opened()
+        await talked(world, "default", "talk", turns=4)
+        fold = await fold_of(world)
+        where = f'href="{SESSION}/folds/{fold.seq}/summary">its summary</a>'
+        page = await browser.get(f"{SESSION}?at=6")
+        message = page.text.partition('<article class="message user" id="e6"')[2]
+        message = message.partition("</article>")[0]
+        assert where in message
+        assert where not in (await browser.get(SESSION)).text  # no message of it is shown
+
+
+async def test_an_administrator_is_offered_what_may_be_done():
+    async with console() as world:
+        await talked(world, "acme", "talk", turns=4)
+        fold = await fold_of(world, "acme")
+        browser = await world.signed_in("acme", "admin")
+        page = await browser.get(f"{SESSION}/folds/{fold.seq}/summary")
+        assert 'class="change' in page.text
+        assert "A key with the role" not in page.text
+        reader = await world.signed_in("acme", "read")
+        page = await reader.get(f"{SESSION}/folds/{fold.seq}/summary")
+        assert "can edit or undo it" in page.text

@@ -10,10 +10,22 @@ from uuid import uuid4
 
 import pytest
 from api_serving import FORMAT, raw, said
-from console_world import CONSOLE, console, events_of
+from console_world import CONSOLE, TEAM, console, events_of
 from test_console_requests import CHAT, GatewayWorld, ask
 
 from refold.console.pages import visible
+from refold.fold.summary import (
+    Claim,
+    Directive,
+    Finding,
+    Name,
+    Region,
+    Report,
+    Section,
+    Summary,
+    SummaryMessage,
+    Value,
+)
 from refold.gateway.sessions import Opening
 from refold.log import (
     Author,
@@ -23,6 +35,8 @@ from refold.log import (
     Message,
     Note,
     Opened,
+    Origin,
+    PartRef,
     Span,
     Titled,
 )
@@ -150,9 +164,49 @@ async def hostile_session(world, name, words):
         FoldCompleted(fold, spans, summary),
     ]
     drafts = [author.draft(each) for each in values]
+    drafts += [author.draft(each) for each in folded_by_hand(words)]
     drafts.append(author.draft(Message(raw(said("user", odd))), scope=f"/{scope_of(words)}"))
     drafts.append(author.draft(Message(b'{"odd": %s}' % json.dumps(words).encode())))
     await log.append(name, drafts, expected=None)
+
+
+def folded_by_hand(words):
+    """A fold whose summary has these words wherever it can have any."""
+    ref, spans = PartRef(3, 0), (Span(3, 3),)
+    summary = Summary(
+        words,
+        title=words,
+        words=words,
+        sections=(
+            Section(words, (Claim(words, (ref,), words, words, words, words, words),)),
+            Section(words, (Claim("", (ref,), words, words),)),
+        ),
+        directives=(Directive(words, ref, 9),),
+        ledger=(Name(words, 1.5, 3), Name(f"{words} 2", 0.5, 3, by_tools=True)),
+        values=(Value(words, words, ref, words, words, ref, words),),
+        regions=(Region(words, 1, words, ref),),
+        messages=1,
+        tokens=9,
+        report=Report(checked=1, findings=(Finding("masked", words, words, (ref,)),)),
+        request=words,
+        shown=(SummaryMessage("prompt", words),),
+        state=(words,),
+    )
+    name = uuid4()
+    return [
+        FoldStarted(name, spans, words, words),
+        FoldCompleted(name, spans, summary.as_json()),
+    ]
+
+
+async def imported_session(world, name, words):
+    """A session that another program recorded, with these words wherever it says where."""
+    origin = Origin(words, words, words, words, words)
+    opened = Opened(FORMAT, words, words, owner=words, origin=origin)
+    values = [opened, Message(raw(said("user", words))), Titled(words), Note(words)]
+    log = world.store.log("default")
+    await log.append(name, [Author().draft(each) for each in values], expected=0)
+    await log.fork(name, f"{name} fork", at=2)
 
 
 def name_of_model(words):
@@ -176,6 +230,8 @@ async def structures(words):
     async with console(local=True) as world:
         browser, name = await world.opened(), session_of(words)
         await hostile_session(world, name, words)
+        text = words.encode(errors="replace").decode()
+        await imported_session(world, f"{name} imported", text)
         pages = await crawl(browser)
         stream = f"/console/sessions/{quote(name, safe='')}/live?first=1"
         events = await changed_events(world, browser, stream, name, words)
@@ -212,7 +268,7 @@ async def test_hostile_words_change_nothing_but_words(kind):
         if text is None:
             continue
         tags, told = Tags(text), Tags(expected[normal(where, name)])
-        if where.endswith("/summary"):  # how much a fold quotes of them depends on the words
+        if where.endswith(("/summary", "/folds/new")):  # which names it lists depends on the words
             assert {*tags.found} <= {*told.found}, where
             assert tags.found.count(("script", "src")) == told.found.count(("script", "src"))
         else:
@@ -285,15 +341,38 @@ async def test_five_megabytes_on_one_line_make_no_large_page():
         arguments = {"name": "write", "arguments": json.dumps({"text": line})}
         calls = [{"id": "c", "type": "function", "function": arguments}]
         values = [
-            Opened(FORMAT, "balanced", title=line[:200]),
+            Opened(FORMAT, line, title=line, origin=Origin(line, line, line, line)),
             Message(raw(said("user", line))),
             Message(raw(said("assistant", None, tool_calls=calls))),
             Message(raw(said("tool", line, tool_call_id="c"))),
             Note(line),
+            Titled(line),
+            *folded_by_hand(line),
         ]
         await log.append("s", [Author().draft(each) for each in values], expected=0)
         for where, text in (await crawl(browser)).items():
             assert text is None or len(text) < 150_000, where
+
+
+async def test_a_message_of_very_many_parts_makes_no_large_page():
+    async with console(local=True) as world:
+        browser, log = await world.opened(), world.store.log("default")
+        parts = [{"type": "text", "text": f"part {nth}"} for nth in range(20_000)]
+        values = [Opened(FORMAT, "balanced"), Message(raw(said("user", parts)))]
+        await log.append("s", [Author().draft(each) for each in values], expected=0)
+        page = await browser.get(f"{CONSOLE}/sessions/s")
+        assert len(page.text) < 150_000
+        assert page.status_code == 200
+
+
+async def test_a_form_of_very_many_fields_is_refused():
+    async with console() as world:
+        await world.key("acme", "read")
+        data = {f"field{nth}": "x" for nth in range(100)}
+        browser = world.browser()
+        answer = await browser.post(f"{CONSOLE}/sign-in", data=data, headers={"origin": TEAM})
+        assert answer.status_code == 413
+        assert "All sessions" in answer.text
 
 
 async def test_halves_of_characters_and_controls_are_named():

@@ -107,8 +107,9 @@ async def test_a_request_that_cannot_be_rebuilt_is_said():
         browser, facts = await world.opened(), await talked(world, "default", "talk", turns=2)
         await world.store.log("default").forget("talk", Span(2, 2))
         answer = await browser.get(at("talk", facts.seq))
-        assert answer.status_code == 410
+        assert answer.status_code == 200  # other pages lead to it
         assert "forgotten" in answer.text
+        assert (await browser.get(at("talk", f"{facts.seq}/body.json"))).status_code == 410
 
 
 async def test_more_messages_come_page_by_page(monkeypatch):
@@ -148,9 +149,9 @@ async def test_a_request_reads_what_was_sent_and_no_more(monkeypatch):
 class GatewayWorld(ConsoleWorld):
     """The console beside a gateway before a scripted upstream."""
 
-    def __init__(self):
-        super().__init__(local=True)
-        self.upstream = ScriptedUpstream(lambda _: Reply("Hello there."))
+    def __init__(self, reply=lambda _: Reply("Hello there."), **how):
+        super().__init__(local=True, **how)
+        self.upstream = ScriptedUpstream(reply)
         client = httpx2.AsyncClient(transport=httpx2.ASGITransport(self.upstream))
         self.state.gateway._upstreams.client = client
         self.state.limits = Limits(self.state.settings.serve.limits)
@@ -212,6 +213,21 @@ async def test_a_request_of_the_gateway_is_shown_and_sent_again_byte_for_byte(as
     assert body == json.dumps(BODY).encode() + b"\n"
     assert b"http://up/v1/chat/completions\n" in arguments
     assert b"Authorization: Bearer KEY\n" in arguments
+
+
+async def test_what_cannot_be_seen_is_copied_as_escapes(asked):
+    text = "safe\u202eexe \u200b\x9b31m \U000e0041 é 北京"
+    body = {"model": "m", "messages": [{"role": "user", "content": text}]}
+    content = json.dumps(body, ensure_ascii=False, indent=1).replace("\n", "\r\n").encode()
+    client = asked.browser("http://127.0.0.1:8790")
+    answer = await client.post(CHAT, content=content)
+    session, _, seq = answer.headers["refold-request"].rpartition(":")
+    command = await (await asked.opened()).get(at(session, f"{seq}/curl"), headers=PART)
+    shown = html.unescape(re.findall(r"<pre[^>]*>(.*?)</pre>", command.text, re.DOTALL)[0])
+    copied = shown.partition("<<'BODY'\n")[2].removesuffix("\nBODY")
+    assert json.loads(copied)["messages"] == body["messages"]
+    assert "é 北京" in copied
+    assert re.search("[\u200b\u202e\x9b\r\U000e0041]", copied) is None
 
 
 async def test_a_command_for_anthropic_has_its_headers(asked):

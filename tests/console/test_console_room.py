@@ -70,6 +70,12 @@ async def test_pages_load_nothing_from_elsewhere_and_hold_no_inline_code():
             assert re.findall(r"<style|\sstyle=|\son[a-z]+=", answer.text) == []
 
 
+async def test_an_address_with_a_slash_at_its_end_leads_to_the_sessions():
+    async with console(local=True) as world:
+        answer = await (await world.opened()).get(f"{CONSOLE}/")
+        assert (answer.status_code, answer.headers["location"]) == (307, CONSOLE)
+
+
 async def test_what_is_nowhere_is_a_page_too():
     async with console(local=True) as world:
         browser = await world.opened()

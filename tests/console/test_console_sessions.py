@@ -9,7 +9,18 @@ from api_serving import FORMAT, raw, said, talked
 from console_world import CONSOLE, console, events_of
 
 from refold.console import sessions
-from refold.log import Author, FoldStarted, Message, Note, Opened, PartRef, Pinned, Span, Titled
+from refold.log import (
+    Author,
+    FoldStarted,
+    Message,
+    Note,
+    Opened,
+    Origin,
+    PartRef,
+    Pinned,
+    Span,
+    Titled,
+)
 
 
 def listed(answer):
@@ -17,10 +28,12 @@ def listed(answer):
     return re.findall(r'class="row" href="/console/sessions/([^"]+)"', answer.text)
 
 
-async def opened(world, name, *values, tenant="default", form=FORMAT):
+async def opened(world, name, *values, tenant="default", form=FORMAT, origin=None):
     log, author = world.store.log(tenant), Author()
     await log.append(
-        name, [author.draft(each) for each in (Opened(form, "balanced"), *values)], expected=0
+        name,
+        [author.draft(each) for each in (Opened(form, "balanced", origin=origin), *values)],
+        expected=0,
     )
 
 
@@ -35,6 +48,19 @@ async def test_the_list_shows_each_session_with_what_it_cost():
         row = re.sub(r"<[^>]+>|\s+", " ", page.text[page.text.index("<tbody>") :])
         assert "openai-chat" in row
         assert "parcel 0 of default?" in row
+
+
+async def test_an_imported_session_has_no_cost_and_the_program_that_it_is_from():
+    async with console(local=True) as world:
+        browser = await world.opened()
+        message = Message(raw(said("user", "Hello")))
+        await opened(world, "old", message, origin=Origin("claude", "1"))
+        text = (await browser.get(CONSOLE)).text
+        row = text[text.index("<tbody>") :]
+        assert "Claude Code" in row
+        assert "$" not in row
+        assert FORMAT not in row
+        assert "Claude Code" in (await browser.get(f"{CONSOLE}/sessions/old")).text
 
 
 async def test_without_a_session_it_says_how_to_get_one():
@@ -52,10 +78,25 @@ async def test_a_search_finds_sessions_and_the_words_in_them():
         page = await browser.get(CONSOLE, params={"q": "cathedral"})
         assert listed(page) == ["two"]
         assert re.search(r'href="/console/sessions/two\?at=\d+#e\d+"', page.text)
-        assert "compacted" in page.text
+        assert "<b>compacted</b> a summary stands for it" in page.text
         none = await browser.get(CONSOLE, params={"q": "zeppelin"})
         assert listed(none) == []
         assert "No session is like that" in none.text
+
+
+async def test_a_match_says_whether_the_model_has_it():
+    async with console(local=True) as world:
+        browser = await world.opened()
+        await talked(world, "default", "talk", turns=4)
+        expected = {
+            "parcel 1 of": "<b>compacted</b> a summary stands for it",
+            "parcel 3 of": "<b>sent</b> the newest request has it",
+            "note": "a note, which no model sees",
+        }
+        for words, fate in expected.items():
+            page = await browser.get(CONSOLE, params={"q": words})
+            first = page.text.partition('class="hits"')[2].partition("</li>")[0]
+            assert fate in first, words
 
 
 async def test_filters_leave_out_what_they_say():
@@ -171,3 +212,21 @@ async def test_a_query_that_cannot_be_is_refused_with_a_page(query):
         answer = await (await world.opened()).get(f"{CONSOLE}?{query}")
         assert answer.status_code == 422
         assert "All sessions" in answer.text
+
+
+async def test_a_session_says_which_agent_it_is_from_and_is_found_by_it():
+    async with console(local=True) as world:
+        browser, log = await world.opened(), world.store.log("default")
+        for name, program in (("one", "claude"), ("two", "codex")):
+            origin = Origin(program, "id", "/projects/shop", "fix-rounding")
+            drafts = [Author().draft(Opened(FORMAT, "balanced", origin=origin))]
+            await log.append(name, drafts, expected=0)
+        page = await browser.get(CONSOLE)
+        assert '<option value="Claude Code"><option value="Codex">' in page.text
+        words = re.sub(r"<[^>]+>", "", page.text)
+        assert "from Claude Code in /projects/shop on branch fix-rounding" in words
+        assert listed(await browser.get(CONSOLE, params={"agent": "Claude"})) == ["one"]
+        assert listed(await browser.get(CONSOLE, params={"agent": "c"})) == ["two", "one"]
+        assert listed(await browser.get(CONSOLE, params={"agent": "other"})) == []
+        session = re.sub(r"<[^>]+>", "", (await browser.get(f"{CONSOLE}/sessions/two")).text)
+        assert "from Codex in /projects/shop on branch fix-rounding" in session

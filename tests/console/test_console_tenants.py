@@ -11,7 +11,16 @@ from api_serving import talked
 from console_world import CONSOLE, TEAM, console
 from test_console_hostile import crawl
 
-from refold.console import difference, folds, requests, sessions, timeline, window
+from refold.console import (
+    difference,
+    folds,
+    money,
+    requests,
+    sessions,
+    timeline,
+    what_if,
+    window,
+)
 
 PART = {"HX-Request": "true"}
 SESSION = "/console/sessions/secret%2Ftalk"
@@ -31,12 +40,12 @@ async def addresses(world):
 async def test_every_page_is_reached_by_a_link():
     async with console() as world:
         where = [each.partition("?")[0] for each in await addresses(world)]
-        routers = (difference, folds, requests, sessions, timeline, window)
+        routers = (difference, folds, money, requests, sessions, timeline, what_if, window)
         routes = [route for each in routers for route in each.router.routes]
         paths = {f"{CONSOLE}{route.path}" for route in routes if "GET" in route.methods}
         for path in paths:
             form = re.compile(re.sub(r"\{\w+\}", "[^/]+", path))
-            never = path.endswith(("/branches/{seq}", "/under-way/{fold}"))
+            never = path.endswith(("/branches/{seq}", "/under-way/{fold}")) or "/{run}" in path
             assert never or any(form.fullmatch(each) for each in where), path
 
 

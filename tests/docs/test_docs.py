@@ -9,54 +9,17 @@ The blocks of one page run in order, in one namespace and one empty folder:
 A block right after `<!-- not executed: reason -->` is left out.
 """
 
-import ast
-import asyncio
-import inspect
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from forked_commands import forked_commands
-from page_blocks import Block, as_pattern, blocks_of, steps_of, tidied
+from page_blocks import PLAIN, as_pattern, blocks_of, run_page
 from project_paths import ROOT
 
 README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
-
-PLAIN = {"PYTHONUTF8": "1", "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
-
-
-def run_python(block: Block, namespace: dict[str, object], runner: asyncio.Runner):
-    padded = "\n" * block.line + block.text  # a traceback then shows the page's own line
-    code = compile(padded, str(block.page), "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-    result = eval(code, namespace)  # noqa: S307 (our own pages; exec would drop the coroutine)
-    if inspect.iscoroutine(result):
-        runner.run(result)
-
-
-def run_console(block: Block, folder: Path, quick: Path):
-    steps = [*steps_of(block)]
-    ours = [step.command.startswith("refold ") for step in steps]
-    if not any(ours):
-        return
-    assert all(ours), f"{block.page}:{block.line}: other commands beside refold's"
-    path = os.pathsep.join([str(quick), str(Path(sys.executable).parent), os.environ["PATH"]])
-    for command, expected in steps:
-        done = subprocess.run(
-            ["bash", "-c", command],
-            cwd=folder,
-            env=os.environ | PLAIN | {"PATH": path},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        printed = tidied(done.stdout)
-        message = f"{block.page}:{block.line}: {command}\nprinted:\n{printed}"
-        assert as_pattern(expected).fullmatch(printed), message
 
 
 @pytest.fixture(scope="module")
@@ -69,13 +32,7 @@ def quick():
 @pytest.mark.parametrize("name", [str(page.relative_to(ROOT)) for page in PAGES if blocks_of(page)])
 def test_examples_run(name, tmp_path, monkeypatch, request):
     monkeypatch.chdir(tmp_path)
-    namespace: dict[str, object] = {"__name__": "__main__"}
-    with asyncio.Runner() as runner:
-        for block in blocks_of(ROOT / name):
-            if block.language == "python":
-                run_python(block, namespace, runner)
-            else:
-                run_console(block, tmp_path, request.getfixturevalue("quick"))
+    run_page(ROOT / name, tmp_path, lambda: request.getfixturevalue("quick"))
 
 
 @pytest.mark.parametrize(

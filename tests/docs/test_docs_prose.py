@@ -51,6 +51,7 @@ REWRITTEN = (
     "PACKAGE.md",
     "README.md",
     "examples/README.md",
+    "docs/cookbook.md",
     "docs/index.md",
     *(
         f"docs/coding-agents/{page}.md"
@@ -61,7 +62,7 @@ REWRITTEN = (
     "docs/library",
     "docs/memory",
     "docs/pydantic-ai",
-    "docs/reference/promises.md",
+    *(f"docs/reference/{page}.md" for page in ("cli", "events", "http", "promises", "settings")),
     "docs/start",
     *("docs/chat", "docs/gateway", "docs/lab", "docs/manage", "CONTRIBUTING.md", "SECURITY.md"),
     *(

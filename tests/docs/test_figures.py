@@ -3,10 +3,19 @@
 import gzip
 import re
 from hashlib import sha256
+from io import BytesIO
 
 import figures
 import pytest
 from figures import COSTS, COUNTS, LABELS, Measured, Recording
+from project_paths import DATA
+
+from refold.lab.measure import jobs_for
+from refold.lab.measure import measured as replayed
+from refold.lab.metrics import DEFAULT_PRICES
+from refold.lab.report import CaseOptions, case_of
+from refold.lab.session_files import recordings
+from refold.view.profiles import PROFILES
 
 MARKS = re.compile(r"<!-- figure: (.+?) -->(.+?)<!-- / -->")
 
@@ -27,8 +36,7 @@ def some_rows():
 
 
 def test_pages_quote_what_was_measured():
-    if not figures.MEASURED.exists():
-        pytest.skip("docs/figures.csv is not measured yet: make figures DATA=…")
+    assert figures.MEASURED.exists(), "make figures DATA=…"
     assert figures.outdated(write=False) == []
 
 
@@ -77,3 +85,55 @@ def test_a_recording_with_other_content_is_refused(tmp_path):
     (tmp_path / "a.jsonl").write_bytes(b"wrong")
     with pytest.raises(SystemExit, match="SHA-256"):
         figures.content_of(source, tmp_path)
+
+
+@pytest.fixture
+def listed(tmp_path, monkeypatch):
+    """Two recordings that are listed, and an empty folder for them."""
+    found = [
+        Recording(f"{name}.jsonl", "o/r", "c", "p", "MIT", sha256(name.encode()).hexdigest())
+        for name in ("a", "b")
+    ]
+    monkeypatch.setattr(figures, "sources", lambda: found)
+    (tmp_path / "a.jsonl").write_bytes(b"a")
+    return tmp_path
+
+
+def test_a_copy_is_verified_without_a_network(listed, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["figures.py", "verify", str(listed)])
+    with pytest.raises(SystemExit, match=r"has no b\.jsonl"):
+        figures.main()
+    (listed / "b.jsonl.gz").write_bytes(gzip.compress(b"b"))
+    assert figures.main() == 0
+    assert capsys.readouterr().out.startswith("2 recordings, 2 bytes: each has the SHA-256")
+
+
+def test_a_download_checks_hashes_and_says_what_to_do_without_a_network(listed, monkeypatch):
+    asked, answers = [], [BytesIO(b"b"), OSError("no network")]
+
+    def urlopen(address):
+        asked.append(address)
+        if isinstance(answer := answers.pop(0), OSError):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(figures.urllib.request, "urlopen", urlopen)
+    figures.fetch(listed)
+    assert asked == ["https://raw.githubusercontent.com/o/r/c/p"]
+    assert (listed / "b.jsonl").read_bytes() == b"b"
+    (listed / "a.jsonl").unlink()
+    with pytest.raises(SystemExit, match="make figures DATA=FOLDER"):
+        figures.fetch(listed)
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="no recorded sessions beside the project")
+def test_a_recording_still_gives_the_figures_that_were_measured(tmp_path):
+    [source] = [one for one in figures.sources() if one.name == "agentv_019ed917.jsonl"]
+    (tmp_path / source.name).write_bytes(figures.content_of(source, DATA))
+    [file] = recordings([tmp_path / source.name])
+    case = case_of(file.recordings[0], CaseOptions(figures.WINDOW, None, DEFAULT_PRICES))
+    jobs = jobs_for([case], [PROFILES["balanced"]], ["none", "head / ledger / tail"])
+    made = [figures._measured(case, one) for job in jobs for one in replayed(job)]
+    published = {row.policy: row for row in figures.rows() if row.session == made[0].session}
+    for row in made:
+        assert row.values == pytest.approx(published[row.policy].values, rel=1e-4), row.policy

@@ -1,5 +1,6 @@
 """The names and quotes of a summary: what is kept of them, and what is cut."""
 
+import json
 from typing import cast
 
 import pytest
@@ -10,6 +11,7 @@ from refold.fold.identifiers import identifiers, ledger
 from refold.fold.material import Earlier, Passage
 from refold.fold.summary import TRUNCATED, Name, Summary, clipped, fair_clip, one_line
 from refold.wire import Kind, Shape
+from refold.wire.pydantic_ai import PydanticAI
 
 
 def plain(text):
@@ -89,3 +91,27 @@ def test_long_lines_do_not_take_long():
 def test_a_name_needs_a_weight_to_be_kept():
     one = Name("max_tokens", 4.0, 2)
     assert ledger((Passage(2, "user", (Shape("prompt", "max_tokens"),)),)) == (one,)
+
+
+def test_what_the_machinery_says_gives_no_names():
+    delta = {
+        "kind": "request",
+        "parts": [
+            {"part_kind": "tool-availability-delta", "tools_added": ["list_parcels"]},
+            {"part_kind": "user-prompt", "content": "see parcel_id"},
+        ],
+    }
+    call = {
+        "kind": "response",
+        "parts": [
+            {
+                "part_kind": "tool-call",
+                "tool_name": "mcp__refold__recall_read",
+                "args": {"at": "recall_items"},
+                "tool_call_id": "1",
+            }
+        ],
+    }
+    messages = [PydanticAI().describe(json.dumps(message).encode()) for message in (delta, call)]
+    some = [Passage(seq, one.role, one.shapes) for seq, one in enumerate(messages, start=2)]
+    assert {each.name for each in ledger(some)} == {"parcel_id", "recall_items"}

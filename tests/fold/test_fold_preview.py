@@ -51,6 +51,15 @@ def test_complaint_11_a_preview_says_what_the_fold_then_does():
     assert len(sheet_of(session).rows) == before.kept
 
 
+def test_a_preview_prints_as_three_sentences():
+    _, found = previewed(TIGHT)
+    lines = str(found).splitlines()
+    assert len(lines) == 3
+    assert f"{found.messages} messages would become a summary" in lines[0]
+    assert f"to about {found.request_after:,} tokens" in lines[1]
+    assert "no price is known" in lines[2]
+
+
 def test_a_preview_names_what_would_be_found_in_the_log_only():
     values = TIGHT.model_copy(update={"ledger_tokens": 40})
     _, found = previewed(values)

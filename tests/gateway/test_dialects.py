@@ -150,9 +150,16 @@ HI = b'{"role":"user","content":"hi"}'
 @pytest.mark.parametrize(
     ("name", "fields", "why"),
     [
-        ("openai-responses", b'"previous_response_id":"resp_1"', "previous_response_id"),
-        ("openai-responses", b'"conversation":"conv_1"', "conversation"),
-        ("openai-responses", b'"conversation":{"id":"conv_1"}', "conversation"),
+        ("openai-responses", b'"previous_response_id":7', "previous_response_id"),
+        ("openai-responses", b'"conversation":{"name":"conv_1"}', "conversation"),
+        (
+            "openai-responses",
+            b'"conversation":"conv_1","previous_response_id":"resp_1"',
+            "previous_response_id and conversation",
+        ),
+        ("anthropic-messages", b'"compaction":{"type":"summarize"}', "shorten"),
+        ("anthropic-messages", b'"thread":"msg_1"', "thread"),
+        ("anthropic-messages", b'"thread":{"previous_message_id":7}', "thread"),
         ("openai-responses", b'"prompt":{"id":"pmpt_1"}', "prompt"),
         ("openai-responses", b'"background":true', "background"),
         ("openai-chat", b'"n":2', "more than one answer"),
@@ -173,6 +180,44 @@ def test_fields_that_refer_to_nothing_do_not_matter():
     raw = b'{"input":[' + HI + b'],"previous_response_id":null,"background":false}'
     assert RESPONSES.read(raw).unmanaged == ""
     assert CHAT.read(b'{"messages":[' + HI + b'],"n":1}').unmanaged == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "reference"),
+    [
+        ("openai-responses", b'"previous_response_id":"resp_1"', "previous_response_id resp_1"),
+        ("openai-responses", b'"conversation":"conv_1"', "conversation conv_1"),
+        ("openai-responses", b'"conversation":{"id":"conv_1"}', "conversation conv_1"),
+        ("anthropic-messages", b'"thread":{"previous_message_id":"msg_1"}', "thread msg_1"),
+    ],
+)
+def test_what_is_referred_to_leaves_the_body_with_the_reference(name, fields, reference):
+    dialect, field = NAMED[name], FIELD.get(name, "messages").encode()
+    raw = b'{"model":"m","' + field + b'":[' + HI + b"]," + fields + b"}"
+    parsed_request = dialect.read(raw)
+    assert str(parsed_request.reference) == reference
+    assert dialect.body(parsed_request, parsed_request.messages) == raw
+    whole = dialect.read(dialect.body(parsed_request, [MORE, HI]))
+    assert (whole.reference, whole.messages) == (None, (MORE, HI))
+    assert dialect.detached(parsed_request).reference is None
+
+
+def test_what_the_provider_lost_is_sent_without_its_names():
+    items = [
+        {"type": "reasoning", "id": "rs_1", "summary": []},
+        {"type": "reasoning", "id": "rs_2", "summary": [], "encrypted_content": "sealed"},
+        {"type": "function_call", "id": "fc_1", "call_id": "c", "name": "f", "arguments": "{}"},
+        {"type": "mcp_approval_request", "id": "mcpr_1", "name": "f", "arguments": "{}"},
+    ]
+    history = [json.dumps(item).encode() for item in items]
+    raw = b'{"model":"m","input":"And?","previous_response_id":"resp_1"}'
+    parsed_request = RESPONSES.continuing(RESPONSES.read(raw), history)
+    assert (parsed_request.held, parsed_request.raw) == (4, raw)
+    sent = json.loads(RESPONSES.detached(parsed_request, lost=True).raw)["input"]
+    call = {key: value for key, value in items[2].items() if key != "id"}
+    assert sent == [items[1], call, items[3], {"role": "user", "content": "And?"}]
+    whole = json.loads(RESPONSES.detached(parsed_request).raw)["input"]
+    assert whole[:-1] == items
 
 
 @pytest.mark.parametrize(

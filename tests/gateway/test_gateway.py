@@ -175,7 +175,7 @@ async def test_errors_of_the_upstream_pass_unchanged_and_may_be_retried(world, p
 
 async def test_who_speaks_of_what_the_provider_keeps_is_passed_on_unmanaged(world):
     w = world()
-    body = body_of(RESPONSES, "hi", previous_response_id="resp_1")
+    body = body_of(RESPONSES, "hi", prompt={"id": "pmpt_1"})
     answer = await w.ask(RESPONSES, body)
     assert answer.headers["refold-managed"].startswith("no; reason=")
     assert w.upstream.got[0].body == body

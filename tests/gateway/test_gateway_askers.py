@@ -4,6 +4,7 @@ import pytest
 from gateway_world import CHAT, World
 
 from refold.gateway.sessions import AgentIdentity
+from refold.models import ModelSettings
 from refold.session.explain import explanation
 from refold.testing.upstream import Reply
 
@@ -99,3 +100,10 @@ async def test_what_is_explained_counts_the_tools_and_the_instructions_of_the_ne
         request = await session.request()
     assert past.account._replace(conversation=0) == request.plan.account._replace(conversation=0)
     assert past.account.tools > 200
+
+
+async def test_the_window_that_a_program_set_is_that_of_its_newest_request():
+    world = World(lambda _: Reply("Hello."), models={"m": ModelSettings(window=40_000)})
+    mine = await Agent(world).ask("Hello.")
+    assert (await explanation(world.log, mine)).budget.window == 40_000
+    await world.aclose()

@@ -1,6 +1,7 @@
 """Recall's tools for clients that have none: the gateway adds them and answers their calls."""
 
 import json
+from hashlib import sha256
 from itertools import pairwise
 
 import anthropic
@@ -13,6 +14,7 @@ from refold.gateway.sent_body import sent_body
 from refold.log import Requested
 from refold.log.kinds import FoldCompleted
 from refold.models.catalog import ModelSettings
+from refold.recall import recall_tools
 from refold.testing.upstream import Call, Refusal, Reply, RequestChecker
 
 TURNS = 30
@@ -180,20 +182,47 @@ class Messages(Chat):
 CLIENTS = {CHAT: Chat, RESPONSES: Responses, MESSAGES: Messages}
 
 
-async def converse(world, path, *, stream, turns=TURNS):
-    """A conversation of so many turns; what the client was shown, turn by turn."""
+def own_tools(world, path):
+    """The definitions of recall's tools, for a client that has them itself."""
+    for tool in recall_tools(world.log, "any", outside=True):
+        said = {"name": tool.name, "description": tool.description}
+        if path == MESSAGES:
+            yield {**said, "input_schema": tool.schema}
+        elif path == RESPONSES:
+            yield {"type": "function", **said, "parameters": tool.schema, "strict": False}
+        else:
+            yield {"type": "function", "function": {**said, "parameters": tool.schema}}
+
+
+async def run(world, name, turn):
+    """What a tool of the client says."""
+    if name == "look":
+        return f"Seen at {turn}."
+    [session] = await world.sessions()
+    tools = {tool.name: tool for tool in recall_tools(world.log, session, outside=True)}
+    arguments = {"query": "lantern"} if name == "recall_search" else {}
+    return await tools[name].run(arguments)
+
+
+async def converse(world, path, *, stream, turns=TURNS, own=False):
+    """A conversation of so many turns; what the client was shown, turn by turn.
+
+    With `own`, the client has recall's tools by itself, as an agent with MCP.
+    """
     http = httpx2.AsyncClient(transport=httpx2.ASGITransport(world.app))
     client, shown = CLIENTS[path](http, stream=stream), []
+    if own:
+        client.tools = [*client.tools, *own_tools(world, path)]
     for turn in range(turns):
         client.say(f"Turn {turn} says lantern.")
         words = []
         while True:
             text, calls = await client.ask()
             words.append(text)
-            assert all(tool == "look" for _, tool in calls)
+            assert own or all(tool == "look" for _, tool in calls)
             if not calls:
                 break
-            client.give([(call, f"Seen at {turn}.") for call, _ in calls])
+            client.give([(call, await run(world, tool, turn)) for call, tool in calls])
         shown.append(words)
     await http.aclose()
     return client, shown
@@ -229,6 +258,79 @@ async def test_thirty_turns_with_official_clients_stay_whole(world, path, stream
     hidden = sum(json.dumps(prompts[-1]).count(f"_hidden_{nth}") for nth in (0, 1))
     assert hidden >= 2 * (4 * TURNS // 5 + TURNS // 5)  # each call, with its result
     assert sum(client.usage) == 10 * len(here.upstream.got)
+
+
+def cached_sizes(path, bodies):
+    """Of each request, how much of it a provider has in its cache, and its size.
+
+    OpenAI caches each beginning that it has seen. Anthropic caches up to the marks, and looks
+    for that up to 20 blocks before a mark.
+    """
+    written, sizes = set(), []
+    for body in bodies:
+        digest, size = sha256(), 0
+        prefixes, marks = [], []
+        for text, marked in pieces_of(body):
+            digest.update(text.encode())
+            size += len(text)
+            if marked or path != MESSAGES:
+                marks.append(len(prefixes))
+            prefixes.append((digest.hexdigest(), size))
+        near = {place for mark in marks for place in range(max(0, mark - 20), mark + 1)}
+        cached = max((prefixes[n][1] for n in near if prefixes[n][0] in written), default=0)
+        sizes.append((cached, size))
+        written |= {prefixes[mark][0] for mark in marks}
+    return sizes
+
+
+def cached_share(path, bodies):
+    cached, sizes = zip(*cached_sizes(path, bodies), strict=True)
+    return sum(cached) / sum(sizes)
+
+
+def pieces_of(body):
+    """The parts of a request in the order in which they are cached, and which have a mark."""
+    yield json.dumps([body.get("tools"), body.get("system")]), False
+    for message in conversation(body):
+        content = message.get("content")
+        for block in content if isinstance(content, list) else [message]:
+            yield json.dumps([message.get("role"), without_marks(block)]), "cache_control" in block
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("path", PATHS)
+async def test_the_provider_caches_as_much_as_with_tools_of_the_client(world, path, stream):
+    hidden = world(model, recall=True, checker=RequestChecker())
+    await converse(hidden, path, stream=stream)
+    shown = world(model, checker=RequestChecker())
+    await converse(shown, path, stream=stream, own=True)
+    assert shown.upstream.checker.faults == []
+    shares = [
+        cached_share(path, [got.body for got in each.upstream.got]) for each in (hidden, shown)
+    ]
+    assert shares[0] > shares[1] - 0.01
+
+
+async def test_long_rounds_leave_the_providers_cache_whole(world):
+    def reply(got):
+        turn, results = newest(got.body)
+        if results < 20 and turn == 1:  # five rounds of four calls each
+            calls = [
+                Call(f"toolu_{results + nth:04d}_hidden", "recall_search", {"query": "lantern"})
+                for nth in range(4)
+            ]
+            return Reply("I look.", tuple(calls), thought="Where is it?")
+        return Reply(f"Answer {turn}.")
+
+    here = world(reply, recall=True, checker=RequestChecker())
+    await converse(here, MESSAGES, stream=False, turns=4)
+    bodies = [got.body for got in here.upstream.got]
+    assert len(bodies) == 4 + 5
+    assert here.upstream.checker.faults == []
+    marks = [got.raw.count(b"cache_control") for got in here.upstream.got]
+    assert marks == [1] * len(bodies)  # no more than the client has
+    cached, size = cached_sizes(MESSAGES, bodies)[-2]  # the first after these rounds
+    assert cached > 0.9 * size
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -28,6 +28,7 @@ from refold.log.outline import (
 from refold.log.protocol import State
 from refold.log.text import contains_all, index_words, placed_words, terms, text_of, words
 from refold.stores import MemoryStore
+from refold.terminal_text import whole_words
 from refold.testing.machine import LogMachine
 from refold.testing.strategies import author, large_message, plain_values
 
@@ -157,6 +158,15 @@ def test_excerpts_show_the_place():
     assert "the Needle itself" in shown
     assert (shown[0], shown[-1]) == ("…", "…")
     assert excerpt("short\n text", "absent", 60) == "short text"
+
+
+def test_an_excerpt_has_no_halves_of_words():
+    text = " ".join(f"before{n} and" for n in range(90)) + " needle " + "afterwards " * 90
+    for width in range(60, 200, 7):
+        shown = excerpt(text, "needle", width)
+        assert "needle" in shown
+        assert set(shown.strip("…").split()) <= set(text.split())
+    assert whole_words("a/path" * 20, 50) == ("a/path" * 20)[:50]
 
 
 def test_the_text_of_a_message_is_what_it_says():

@@ -18,7 +18,8 @@ from refold.testing.machine import LogMachine
 
 EMPTY = (
     "TRUNCATE refold.sessions, refold.entries, refold.segments, refold.copies, refold.artifacts,"
-    " refold.tombstones, refold.attempts, refold.facts, refold.words, refold.marks"
+    " refold.tombstones, refold.attempts, refold.facts, refold.words, refold.marks,"
+    " refold.totals, refold.accounts"
 )
 
 FAST = Path("/dev/shm") if Path("/dev/shm").is_dir() else None  # noqa: S108 - where syncing is free

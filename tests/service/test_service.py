@@ -129,6 +129,15 @@ async def test_errors_are_problems_and_tell_no_secret(caplog):
     assert "B" * 43 not in caplog.text
 
 
+async def test_a_key_of_somebody_elses_is_refused_as_that():
+    async with asking(service_with(local=False)) as client:
+        for name, key in (("authorization", "Bearer sk-wrong"), ("x-api-key", "sk-wrong")):
+            answer = await client.get("/api/v1/sessions", headers={name: key})
+            assert answer.status_code == 401
+            assert "not one of this service's" in answer.text
+            assert "sk-wrong" not in answer.text
+
+
 async def test_gateway_paths_refuse_in_the_providers_shape():
     async with asking(service_with(local=False)) as client:
         answer = await client.post("/v1/chat/completions", json={})

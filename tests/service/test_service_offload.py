@@ -3,7 +3,13 @@
 import asyncio
 import json
 import os
+import pickle
 import signal
+import sys
+from asyncio.subprocess import PIPE
+from contextlib import asynccontextmanager, suppress
+from types import SimpleNamespace
+from urllib.parse import urlsplit
 
 import pytest
 from dbos_servers import dbos, dbos_address  # noqa: F401 - fixtures
@@ -12,13 +18,18 @@ from serve_process import parents, serve_process
 
 from refold.gateway.large_requests import MAX_BYTES, MAX_VALUES
 from refold.log import CODEC, Message, Span
-from refold.service.offload import OffloadProcess, Start
+from refold.service.offload import OffloadProcess, Start, read_frame, write_frame
 from refold.settings import load_settings
 from refold.stores import open_store
 from refold.testing.upstream import Call, Reply, ScriptedUpstream
 
 CHAT = "/v1/chat/completions"
 SECONDS = 60
+ENDS_IN_A_SECOND = """
+from refold.service import offload_process
+offload_process.STOP = 1
+offload_process.main()
+"""
 LARGE = "All work and no play. " * (MAX_BYTES // 20)
 
 
@@ -259,6 +270,67 @@ async def test_no_process_is_left_when_the_service_is_killed(tmp_path, upstream)
         serving.process.kill()
         await serving.process.wait()
         await until(lambda: not {pid for pid, _ in parents()} & {*workers})
+
+
+@asynccontextmanager
+async def passed_on(address):
+    """The address of a database by another port, and what makes that one silent for good."""
+    parts = urlsplit(address)
+    writers, copies = [], []
+    server = SimpleNamespace(silent=False)
+
+    async def copy(reader, writer):
+        with suppress(OSError):
+            while data := await reader.read(1 << 16):
+                writer.write(data)
+        writer.close()
+
+    async def arrived(reader, writer):
+        writers.append(writer)
+        if server.silent:
+            return
+        there, further = await asyncio.open_connection(parts.hostname, parts.port)
+        writers.append(further)
+        copies.append(asyncio.create_task(copy(reader, further)))
+        copies.append(asyncio.create_task(copy(there, writer)))
+
+    async def fall_silent():
+        server.silent = True
+        for task in copies:
+            task.cancel()
+        await asyncio.gather(*copies, return_exceptions=True)
+
+    listening = await asyncio.start_server(arrived, "127.0.0.1", 0)
+    port = listening.sockets[0].getsockname()[1]
+    try:
+        yield address.replace(f":{parts.port}/", f":{port}/"), fall_silent
+    finally:
+        listening.close()
+        await fall_silent()
+        for writer in writers:
+            writer.close()
+
+
+async def test_a_process_whose_database_is_silent_ends_soon_after_its_input(
+    dbos_address,  # noqa: F811 - a fixture
+    tmp_path,
+):
+    socket = f"{tmp_path}/requests.sock"
+    async with passed_on(dbos_address) as (address, fall_silent):
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-c", ENDS_IN_A_SECOND), stdin=PIPE, stdout=PIPE
+        )
+        try:
+            start = Start(load_settings(), address, socket, worker=True)
+            await write_frame(process.stdin, pickle.dumps(start))
+            assert json.loads(await read_frame(process.stdout)) == ["ready"]
+            await fall_silent()
+            process.stdin.close()
+            await asyncio.wait_for(process.wait(), SECONDS)
+        finally:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
 
 
 async def test_what_a_large_request_used_counts_for_its_key(tmp_path):

@@ -99,6 +99,24 @@ async def test_who_runs_the_service_may_have_more_passed_on():
         assert {one.headers["authorization"] for one in t.upstream.got} == {"Bearer sk-mine"}
 
 
+@pytest.mark.parametrize("path", [CHAT, MESSAGES, "/v1/models"])
+async def test_a_client_without_the_providers_key_is_answered_by_us(path):
+    async with town(key="pass") as t:
+        t.upstream.status = 401
+        client = await t.client()
+        ask = client.get if path == "/v1/models" else lambda to: client.post(to, json=HI)
+        answer = await ask(path)
+        assert answer.status_code == 401
+        assert "refold keys upstream set up" in answer.text
+        assert client.key.secret not in answer.text
+        if path == CHAT:
+            assert answer.json()["error"]["code"] == "no-provider-key"
+        client.headers["Refold-Key"] = client.headers["authorization"].removeprefix("Bearer ")
+        client.headers["authorization"] = "Bearer sk-mine"
+        answer = await ask(path)
+        assert (answer.status_code, "no-provider-key" in answer.text) == (401, False)
+
+
 async def test_the_services_own_keys_never_leave():
     async with town(key="pass") as t:
         client = await t.client()

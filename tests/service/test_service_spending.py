@@ -32,7 +32,7 @@ UNMANAGED = [
     (CHAT, {**HI, "stream": True}, {}, [EVENTS], None),
     (
         RESPONSES,
-        {"model": "m", "input": "hi", "previous_response_id": "r"},
+        {"model": "m", "input": "hi", "prompt": {"id": "p"}},
         {},
         [EVENTS],
         [b'data: {"response":{"usage":{"input_tokens":70,"output_tokens":50}}}\n\n'],

@@ -17,9 +17,9 @@ from refold.log import (
     Used,
 )
 from refold.log.entry import Span, placed
+from refold.models.accounts import Accounts
 from refold.models.catalog import Prices, Usage, cost_of
-from refold.session.receipt import Accounts
-from refold.session.spending import Basis
+from refold.models.receipt import Basis, Receipt
 
 PRICES = Prices(input=3.0, output=15.0, cache_read=0.3, cache_write=3.75)
 FOLD = UUID(int=1)
@@ -295,3 +295,11 @@ def test_receipts_add_up():
     assert both.requests == 2
     assert both.paid == pytest.approx(one.cost + two.cost)
     assert both.highest == two.receipt.highest > 0
+
+
+def test_a_receipt_prints_as_a_sentence():
+    receipt = Receipt(requests=2, folds=1, paid=0.5, whole=0.75, unpriced=3)
+    assert str(receipt) == (
+        "2 requests, 1 fold: $0.5000 billed; sending everything would have cost $0.7500 "
+        "for what cost $0.5000; 3 without a known price."
+    )

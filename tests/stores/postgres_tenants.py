@@ -12,14 +12,14 @@ from uuid import uuid4
 import pytest
 from psycopg import errors
 
-from refold.log import Artifact, Author, Mark, Message, Note, Opened, Span, outline
+from refold.log import Artifact, Author, Mark, Message, Note, Opened, Span, Used, outline
 from refold.stores.postgres import Pool, PostgresStore, migrate, search
 from refold.stores.postgres.connection import Address, connect, execute
 
 WORD, OTHER = "cormorant", "albatross"
 TABLES = (
     *("sessions", "entries", "segments", "copies", "artifacts", "tombstones", "attempts"),
-    *("facts", "words", "word_chunks", "marks"),
+    *("facts", "words", "word_chunks", "marks", "totals", "accounts"),
 )
 BOUND = "refold_bound"
 
@@ -91,11 +91,19 @@ async def rows(postgres, postgres_database):
                 await fork_twice(log, f"{tenant}'s")
             with mock.patch.object(search, "CHUNK_WORDS", 2):
                 await log.search(WORD)
-            late = [Author().draft(Note("late"))]
+            basis = {"model": "m", "whole": 1, "before": 0, "counted": 100, "limit": 200}
+            used = Used(0, {"input": 100}, 1.0, None, {**basis, "prices": {"input": 1.0}})
+            late = [Author().draft(Note("late")), Author().draft(used)]
             await log.append(f"{tenant}'s", late, expected=3, mark=Mark(MARKED, 0, 0))
             held = await log.locks().take(f"{tenant}'s")
             await held.attempt(uuid4())
             held.release()
+    # As a process of an older version leaves them, which forgets a session without its totals.
+    for table in ("accounts", "totals"):
+        lost = "to_jsonb(one) || jsonb_build_object('session', 1::bigint << 41)"
+        some = f"(SELECT DISTINCT ON (tenant) * FROM refold.{table} ORDER BY tenant)"  # noqa: S608
+        made = f"SELECT (jsonb_populate_record(NULL::refold.{table}, {lost})).* FROM {some} AS one"  # noqa: S608
+        await execute(owner, f"INSERT INTO refold.{table} {made}")
     named = "SELECT key, session FROM refold.sessions WHERE tenant = 'B' ORDER BY key"
     by_name = {name: key for key, name in await all_rows(owner, named)}
     keys = sorted(by_name.values())

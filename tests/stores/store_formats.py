@@ -28,7 +28,7 @@ from refold.view.profiles import BALANCED
 from refold.view.tokens import Calibration, Estimate, calibrated
 
 FORMATS = Path(__file__).with_name("formats")
-FOLDED, FORK, CLEARED = "books", "books-again", "cleared"
+FOLDED, FORK, CLEARED, PAID = "books", "books-again", "cleared", "paid"
 FORGOTTEN, SEARCHED = "swordfish", "Tallinn"
 PAGE = f"The {SEARCHED} branch closes its books at noon. " * 12
 
@@ -79,6 +79,9 @@ async def fill(log: Log) -> None:
     await cleared.say(message("user", "Hello."))
     await cleared.clear()
     await cleared.close()
+    paid = await Session.open(log, PAID, setup(), format="openai-chat")
+    await turn(paid, 13)
+    await paid.close()
 
 
 async def turn(session: Session, number: int) -> None:
@@ -94,7 +97,8 @@ async def turn(session: Session, number: int) -> None:
 
 async def contents(log: Log) -> dict[str, Any]:
     """What a log holds, in a form that does not depend on the version that reads it."""
-    return {name: await _session(log, name) for name in (FOLDED, FORK, CLEARED)}
+    names = [each.session for each in (await log.sessions()).sessions]
+    return {name: await _session(log, name) for name in names}
 
 
 async def _session(log: Log, name: str) -> dict[str, Any]:

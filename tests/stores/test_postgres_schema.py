@@ -66,7 +66,7 @@ async def test_the_whole_schema_is_what_the_migrations_make(postgres, bare):
 
 
 async def test_migrating_again_changes_nothing(postgres, bare):
-    assert [one.number for one in await migrate(bare, PARTS)] == [1, 2, 3, 4, 5]
+    assert [one.number for one in await migrate(bare, PARTS)] == [1, 2, 3, 4, 5, 6]
     before = dumped(postgres, bare)
     assert await migrate(bare, PARTS + 5) == []
     assert dumped(postgres, bare) == before
@@ -74,7 +74,7 @@ async def test_migrating_again_changes_nothing(postgres, bare):
 
 async def test_several_migrate_at_once(bare):
     done = await asyncio.gather(*(migrate(bare, PARTS) for _ in range(4)))
-    assert sorted(one.number for some in done for one in some) == [1, 2, 3, 4, 5]
+    assert sorted(one.number for some in done for one in some) == [1, 2, 3, 4, 5, 6]
     async with PostgresStore(bare):
         pass
 
@@ -90,11 +90,11 @@ async def test_a_migration_that_dies_is_as_if_it_never_began(postgres, bare):
     with pytest.raises(RuntimeError):
         await migrate(bare, PARTS, reach=dying)
     before = dumped(postgres, bare)
-    with pytest.raises(StoreOutdated, match="schema 1; this Refold needs 5"):
+    with pytest.raises(StoreOutdated, match="schema 1; this Refold needs 6"):
         await PostgresStore(bare).open()
     await migrate(bare, PARTS, migrations=shipped()[:1])
     assert dumped(postgres, bare) == before
-    assert [one.number for one in await migrate(bare, PARTS)] == [2, 3, 4, 5]
+    assert [one.number for one in await migrate(bare, PARTS)] == [2, 3, 4, 5, 6]
 
 
 async def test_roles_that_were_let_in_can_put_marks_after_an_upgrade(postgres, bare):
@@ -118,7 +118,7 @@ async def test_an_empty_database_says_what_to_do(bare):
 
 
 async def test_a_newer_store_is_left_alone(bare):
-    newer = (*shipped(), Migration(6, "later", "CREATE TABLE refold.later (x int)"))
+    newer = (*shipped(), Migration(7, "later", "CREATE TABLE refold.later (x int)"))
     await migrate(bare, PARTS, migrations=newer)
     before = tables(bare)
     for refused in (PostgresStore(bare).open, lambda: migrate(bare)):
@@ -194,7 +194,7 @@ def test_the_command(postgres, bare):
         return result.output
 
     assert "store migrate" in run_command("check", fails=True)
-    assert "5 migrations applied; schema 5" in run_command("migrate", "--partitions", "2")
+    assert "6 migrations applied; schema 6" in run_command("migrate", "--partitions", "2")
     assert "newest" in run_command("migrate", "--role", "refold_app")
     assert "can be used" in run_command("check")
     assert "0 tables rewritten" in run_command("scrub")
@@ -204,7 +204,7 @@ def test_the_command(postgres, bare):
     assert "may do everything" in run_command("check")
     app = postgres.address(bare.rpartition("/")[2], user="refold_app")
     seen = cli.invoke(command, ["check", "--json", "--store", app])
-    kept = {"schema": 5, "partitions": 2, "role": "refold_app", "isolated": True}
+    kept = {"schema": 6, "partitions": 2, "role": "refold_app", "isolated": True}
     assert json.loads(seen.stdout) == {**kept, "tenant": None, "to_scrub": None}
     run_command("migrate", "--role", "refold_app", "--bind", "acme")
     seen = cli.invoke(command, ["check", "--store", app])

@@ -32,6 +32,7 @@ from postgres_tenants import (
 )
 from psycopg import errors
 
+from refold.models.receipt import Receipt
 from refold.stores.postgres.connection import execute
 from refold.stores.sql import statements
 
@@ -44,10 +45,12 @@ ENTRY = (
     *(HASHES, [1], [b"x"], [b"x"]),
 )
 PLACE = (91, 1, 1, b"{}")
+LINES = ([20_000], [b"m"], [b"k"], [1.0] * len(Receipt().sums))
+BOOKED = (1, b"{}", *LINES)
 
 CASES: dict[str, tuple[object, ...]] = {
     "append.append_plain": (WHOSE, KEY, 0, None, NEW, 1, "note", 1, b"/", False, b"{}"),
-    "append.append": (WHOSE, KEY, 0, 4, *PLACE, *ENTRY),
+    "append.append": (WHOSE, KEY, 0, 5, *PLACE, *ENTRY),
     "append.begin_session": (WHOSE, "new", 0, b"f", b"p", 1, *PLACE, *ENTRY),
     "fork.lock_tenant": (WHOSE,),
     "fork.messages_at": (WHOSE, KEY, 2),
@@ -112,7 +115,7 @@ CASES: dict[str, tuple[object, ...]] = {
     "marks.append_plain": (
         *(WHOSE, KEY, 0, None, NEW, 1, "note", 1, b"/", False, b"{}", MARKED, None),
     ),
-    "marks.append": (WHOSE, KEY, 0, 4, *PLACE, *ENTRY, MARKED, None, 0),
+    "marks.append": (WHOSE, KEY, 0, 5, *PLACE, *ENTRY, MARKED, None, 0),
     "marks.begin_session": (WHOSE, "new", 0, b"f", b"p", 1, *PLACE, *ENTRY, MARKED, None, 0),
     "marks.newest": (WHOSE, KEY),
     "marks.marked": (WHOSE, [MARKED]),
@@ -133,13 +136,37 @@ CASES: dict[str, tuple[object, ...]] = {
     "search.matches": (WHOSE, [0], [WORD], 100, None, None, None),
     "search.size": (WHOSE,),
     "search.sessions_with": (WHOSE, [WORD]),
+    "totals.append": (WHOSE, KEY, 0, 5, *PLACE, *ENTRY, *BOOKED),
+    "totals.begin_session": (WHOSE, "new", 0, b"f", b"p", 1, *PLACE, *ENTRY, *BOOKED),
+    "totals.append_marked": (WHOSE, KEY, 0, 5, *PLACE, *ENTRY, MARKED, None, 0, *BOOKED),
+    "totals.begin_session_marked": (
+        *(WHOSE, "new", 0, b"f", b"p", 1, *PLACE, *ENTRY, MARKED, None, 0, *BOOKED),
+    ),
+    "totals.accounts": (WHOSE, KEY),
+    "totals.count_later": (WHOSE, [KEY]),
+    "totals.add_uncounted": (WHOSE, 2**40),
+    "totals.count_all_later": (WHOSE,),
+    "totals.drop_lost_states": (WHOSE,),
+    "totals.drop_lost_lines": (WHOSE,),
+    "totals.put_state": (WHOSE, KEY, b"{}"),
+    "totals.drop_state": (WHOSE, KEY),
+    "totals.drop_lines": (WHOSE, KEY),
+    "totals.add_lines": (WHOSE, KEY, *LINES),
+    "totals.hold": (WHOSE, NAME),
+    "totals.by_day": (WHOSE, -(2**40), 2**40),
+    "totals.dearest": (WHOSE, -(2**40), 2**40, 100, True),
+    "totals.sessions": (WHOSE, -(2**40), 2**40),
+    "totals.uncounted": (WHOSE,),
+    "totals.some_uncounted": (WHOSE, 100),
 }
 FUNCTIONS: dict[str, tuple[object, ...]] = {
     "add_entries": (WHOSE, KEY, *ENTRY),
+    "add_lines": (WHOSE, KEY, *LINES),
     "append": CASES["append.append"],
     "append_plain": CASES["append.append_plain"],
     "attempt": (WHOSE, NAME, NEW),
     "begin_session": CASES["append.begin_session"],
+    "book": (True, WHOSE, KEY, *BOOKED),
     "bound_tenant": (),
     "enter": (WHOSE,),
     "forget_folds": (WHOSE, IDS),
@@ -162,9 +189,9 @@ SAYS_ONLY_WHAT_IT_IS_TOLD = {"bound_tenant", "enter", "tenant", "word_keys"}
 """Functions that read no table of tenants: they answer with what they were given."""
 SILENT = {
     *("fork.lock_tenant", "forget.forget_folds", "forget.note_erasure", "marks.note_erased"),
-    "forget.note_erased_chunks",
+    *("forget.note_erased_chunks", "totals.add_lines"),
 }
-"""Statements that give nothing and change no row of a tenant."""
+"""Statements whose answer says nothing, and of which no row count does."""
 TRIGGERS = {"write_free_roles"}
 
 

@@ -1,15 +1,17 @@
 """A store that an earlier version wrote opens, holds the same, and goes on."""
 
+import asyncio
 import json
 import shutil
 
 import pytest
 from needed import need_postgres
-from store_formats import FOLDED, FORGOTTEN, FORK, FORMATS, contents, setup, turn
+from store_formats import FOLDED, FORGOTTEN, FORK, FORMATS, PAID, contents, setup, turn
 
 from refold.errors import SessionForgotten
 from refold.session import Session
 from refold.stores import SqliteStore
+from refold.testing.conformance.totals import check_totals
 
 NAMES = sorted(path.stem for path in FORMATS.glob("*.json"))
 
@@ -29,13 +31,14 @@ def opened(request, name, tmp_path):
         yield SqliteStore(path), held
         return
     need_postgres()
-    from refold.stores.postgres import PostgresStore  # noqa: PLC0415 - if installed
+    from refold.stores.postgres import PostgresStore, migrate  # noqa: PLC0415 - if installed
 
     cluster = request.getfixturevalue("postgres")
     database = f"format_{name}_{request.node.originalname}".replace(".", "_")[:60]
     address = cluster.database(database)
     script = shutil.copy(FORMATS / f"{name}.sql", cluster.folder)  # where its user may read it
     cluster.run("psql", "--quiet", "--set=ON_ERROR_STOP=1", "--dbname", address, "-f", script)
+    asyncio.run(migrate(address))
     yield PostgresStore(address), held
     cluster.drop(database)
 
@@ -70,3 +73,18 @@ async def test_its_sessions_go_on(opened):
         await log.forget(FORK)
         with pytest.raises(SessionForgotten):
             await log.read(FORK)
+
+
+async def test_what_it_paid_is_counted(opened):
+    store, held = opened
+    async with store:
+        log = store.log()
+        uncounted = (await log.totals(0, 2**40)).uncounted
+        for number in (20, 21):
+            for name in (FOLDED, *({PAID} & {*held})):
+                session = await Session.open(log, name, setup(), format=None)
+                await turn(session, number)
+                await session.close()
+            await check_totals(log)
+    # What was forked or forgotten of is counted again, and all that was there before the totals.
+    assert uncounted == (2 if PAID in held else 3)

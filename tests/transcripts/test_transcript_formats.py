@@ -329,6 +329,22 @@ def test_our_own_exports_are_read_without_what_was_taken_back():
     assert found.skipped == {"frame": 2, "session": 1, "taken back": 1}
 
 
+@pytest.mark.parametrize("form", ["openai-chat", "pydantic-ai"])
+def test_our_own_exports_say_the_model_by_their_request_records(form):
+    native = {"kind": "response", "parts": [{"part_kind": "text", "content": "Done."}]}
+    answer = native if form == "pydantic-ai" else {"role": "assistant", "content": "Done."}
+    bodies = [("session", {"format": form})]
+    for model in ("gpt-4o", "gpt-4o-mini"):
+        bodies += [("request", {"model": model}), ("message", answer), ("message", answer)]
+    records: list[Any] = [
+        {"seq": seq, "kind": kind, "version": 1, "body": body}
+        for seq, (kind, body) in enumerate(bodies, 1)
+    ]
+    records.insert(2, {**records[1], "scope": "/helper", "body": {"model": "another"}})
+    found = parse_exported(records, "x")
+    assert [each.model for each in found.messages] == ["gpt-4o"] * 2 + ["gpt-4o-mini"] * 2
+
+
 @pytest.mark.parametrize("value", ["lots", -1, True, 10**30, 1.5, None, [], {}])
 def test_absurd_figures_and_times_are_no_figures(value):
     answer = claude_said("a", "u", "m", {"type": "text", "text": "Yes."})

@@ -26,6 +26,12 @@ def main() -> None:
 
 
 def _run() -> None:
+    if sys.platform == "win32":  # it has no file locks, signals and file descriptors as used here
+        sys.stderr.write(
+            "error[unsupported]: The refold command runs on Linux and macOS.\n"
+            "On Windows, install it in WSL, with the coding agent: wsl --install\n"
+        )
+        sys.exit(1)
     try:
         from refold.cli.app import run  # noqa: PLC0415 - typer comes with an extra
 

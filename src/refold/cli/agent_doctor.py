@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -50,6 +51,12 @@ _KEYS: Final = {
     "qwen": ("OPENAI_API_KEY",),
     "pi": ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"),
 }
+_LOGGED_OUT: Final = re.compile(
+    r"not (logged|signed) in|(log|sign) ?in\b|/login\b|unauthenticated|no api key|api[ _]key .*"
+    r"(missing|not set|required|invalid)|(missing|invalid|set) .*api[ _]key",
+    re.IGNORECASE,
+)
+"""How agents say that they have no login."""
 _MODEL_PATHS: Final = ("/messages", "/responses", "/chat/completions")
 _REFUSAL: Final = {"type": "invalid_request_error", "message": "This is a check by refold doctor."}
 
@@ -66,8 +73,8 @@ def checked(name: str, store: str, tenant: str) -> Iterator[Row]:
     yield ok("installed", program)
     host = host_of(program)
     yield _version(agent, host)
-    yield _login(agent, host)
-    yield _arrival(agent, host, program)
+    login = _login(agent, host)
+    yield from _arrival(agent, host, program, login)
     if name in HOOKED:
         yield _hooks(name)
     yield from asyncio.run(_sessions(agent, store, tenant))
@@ -90,8 +97,12 @@ def _login(agent: Agent, host: Host) -> Row:
     return warning(
         "login",
         f"none was found; {agent.title} may have one where only it looks",
-        f"Start {agent.name} and sign in, or set {_KEYS[agent.name][0]}.",
+        _to_log_in(agent),
     )
+
+
+def _to_log_in(agent: Agent) -> str:
+    return f"Start {agent.name} and sign in, or set {_KEYS[agent.name][0]}."
 
 
 def _claude_login(host: Host) -> Iterator[str]:
@@ -183,12 +194,14 @@ def _provider() -> Generator[_Provider]:
             thread.join()
 
 
-def _arrival(agent: Agent, host: Host, program: str) -> Row:
+def _arrival(agent: Agent, host: Host, program: str, login: Row) -> Iterator[Row]:
+    """The login and the gateway: an agent without a valid login may send no request at all."""
     name = "gateway"
     try:
         launch(agent, host, Endpoint("http://127.0.0.1:1", recall=False), _PROBES[agent.name])
     except RefoldError as error:
-        return problem(name, error.what, error.fix)
+        yield from (login, problem(name, error.what, error.fix))
+        return
     with tempfile.TemporaryDirectory() as folder, _provider() as provider:
         keeper = GatewayKeeper(MEMORY, None, Path(folder), agent.name)
         endpoint = Endpoint(keeper.address, recall=False)
@@ -202,21 +215,29 @@ def _arrival(agent: Agent, host: Host, program: str) -> Row:
                 import_module("uvicorn")  # the gateway's process needs it
                 keeper.start([each.model_dump(mode="json") for each in upstreams], started.windows)
         except Failure as failure:
-            return problem(name, failure.what, failure.fix)
+            yield from (login, problem(name, failure.what, failure.fix))
+            return
         try:
             output = _probe(program, started, keeper, provider.arrived, folder)
         finally:
             keeper.end()
             keeper.close()
-        if not provider.arrived.is_set():
-            last = output.strip().splitlines()[-1:] or ["it printed nothing"]
-            return problem(
-                name,
-                f"no request of {agent.title} arrived: {last[0]}",
-                f"Look at what it is given: refold wrap --print {agent.name}",
-            )
+    if provider.arrived.is_set():
         with_login = f", with its login ({provider.credential})" if provider.credential else ""
-        return ok(name, f"a request arrives{with_login}")
+        yield from (login, ok(name, f"a request arrives{with_login}"))
+        return
+    last = (output.strip().splitlines() or ["it printed nothing"])[-1]
+    if _LOGGED_OUT.search(last):
+        yield problem("login", f"{agent.title} says: {last}", _to_log_in(agent))
+        again = f"Log in, then: refold doctor --agent {agent.name}"
+        yield warning(name, f"not checked, because {agent.title} is not logged in", again)
+        return
+    yield login
+    yield problem(
+        name,
+        f"no request of {agent.title} arrived: {last}",
+        f"Look at what it is given: refold wrap --print {agent.name}",
+    )
 
 
 def _probe(

@@ -52,6 +52,7 @@ _SECTIONS: Final[Mapping[str, Mapping[str, _Command]]] = {
         "receipt": _Command(
             "receipt", "receipt", "Compare what was billed with sending everything."
         ),
+        "costs": _Command("costs", "costs", "Show what was paid by day, model or key."),
         "console": _Command("console", "console", "Look at sessions in a browser."),
         "models": _Command("models", "models", "Show windows, prices and limits of models."),
         "doctor": _Command("doctor", "doctor", "Check the installation, and say what to fix."),

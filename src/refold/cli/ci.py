@@ -57,7 +57,10 @@ def ci(  # noqa: PLR0913 - an option each
     ] = None,
     lifetime: Annotated[
         Lifetime | None,
-        typer.Option(help="With --update: how long the provider's cache lasts.  [default: 5m]"),
+        typer.Option(
+            metavar="none|5m|1h",
+            help="With --update: how long the provider's cache lasts.  [default: 5m]",
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:

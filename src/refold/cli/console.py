@@ -58,7 +58,7 @@ def console(  # noqa: PLR0913 - an option each
     store: StoreOption = STORE,
     tenant: TenantOption = DEFAULT_TENANT,
 ) -> None:
-    """Look at sessions in a browser: what was said, what models got of it, and what it cost.
+    """Look at sessions in a browser: the messages, what each request sent, and what it cost.
 
     It reads the store and changes nothing. It asks no model, needs no key and no network, and only
     this machine reaches it. `refold serve` has the same pages, for a team too. Stop it with Ctrl+C.

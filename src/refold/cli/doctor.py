@@ -456,7 +456,8 @@ def doctor(
     With --agent, a coding agent is started once behind a gateway on this machine. Its request is
     answered there with an error, so no provider is asked and nothing is billed.
 
-    The exit code is 1 when there is a problem; warnings are none. Of keys only the names are shown.
+    The exit code is 1 when there is a problem. Warnings don't count as problems. Of keys only the
+    names are shown.
 
     Example: refold doctor
     """

@@ -143,9 +143,12 @@ def env(
             show_default="that of refold up, else serve.port",
         ),
     ] = None,
-    shell: Annotated[Shell, typer.Option("--shell", help="For which shell variables are set.")] = (
-        "sh"
-    ),
+    shell: Annotated[
+        Shell,
+        typer.Option(
+            "--shell", metavar="sh|fish|powershell", help="For which shell variables are set."
+        ),
+    ] = "sh",
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
 ) -> None:
     """Print what to set so that a program's requests come through the gateway.

@@ -27,7 +27,7 @@ from refold.models.experience import Setup
 from refold.session.compaction import preview_of
 from refold.session.explain import explanation
 from refold.settings import load_settings
-from refold.terminal_text import Piece, counted
+from refold.terminal_text import Piece
 from refold.view.explain import NARROWEST, Explanation, pieces
 from refold.view.profiles import PROFILES
 
@@ -116,6 +116,8 @@ def explain(  # noqa: PLR0913 - an option each
             print_colored(pieces(found, columns, every=every))
         else:
             typer.echo(found.as_text(columns, every=every), nl=False)
+        if found.budget.window is None:
+            typer.echo("\nGive the window with --window N.")
         if folded:
             print_lines([*_fold_lines(folded)])
 
@@ -145,9 +147,4 @@ def _as_json(fold: Preview) -> dict[str, JsonValue]:
 def _fold_lines(fold: Preview) -> Iterator[Line]:
     yield []
     yield [Piece("A fold now", "strong")]
-    goes = f"{counted(fold.messages, 'message')} would become a summary"
-    yield [Piece(f"  {goes}, {fold.kept:,} would stay.")]
-    sizes = f"{fold.request_before:,} to about {fold.request_after:,} tokens"
-    yield [Piece(f"  The next request would go from {sizes}.")]
-    price = fold.price_text or "unknown, because no price is known for this model"
-    yield [Piece(f"  Price: {price}.")]
+    yield from ([Piece(f"  {sentence}")] for sentence in fold.sentences)

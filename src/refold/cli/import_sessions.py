@@ -126,7 +126,7 @@ def confirmed(found: Sequence[Source], address: str, *, yes: bool) -> bool:
         typer.echo(cleaned(f"{PROGRAMS[source.program].name}: {size} in {where}"), err=True)
     with wrong_usage():
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            raise InvalidInput("There is no terminal to ask for confirmation.", "Add --yes.")
+            raise InvalidInput("Can't ask for confirmation: not a terminal.", "Add --yes.")
     store = where_is(address, quiet=True).removeprefix("sqlite:///").rpartition("@")[2]
     question = f"Import them into {_short(Path(store))}? Nothing of the files changes."
     try:

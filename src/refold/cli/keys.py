@@ -5,6 +5,7 @@ import json
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
@@ -296,22 +297,31 @@ def quota(  # noqa: PLR0913 - its options
     """Show or set a tenant's daily quota (UTC).
 
     Only the limits that you name are changed. Where a tenant has none of its own, settings decide.
+    A tenant may get its quota before its first key.
 
     Example: refold keys quota --tenant acme --tokens 2000000 --cost 20
     """
     changes = default or tokens is not None or cost is not None
 
-    async def change_quota(keyring: "Keyring", _: Store) -> tuple["Quota", "Quota"]:
+    async def change_quota(keyring: "Keyring", opened: Store) -> tuple["Quota", "Quota", bool]:
         from refold.service.keys import Quota  # noqa: PLC0415 - optional
 
         before = keyring.quota(tenant)
+        known = tenant == DEFAULT_TENANT or before != Quota() or bool(keyring.keys(tenant))
+        known = known or bool((await opened.log(tenant).sessions(limit=1)).sessions)
         old = Quota() if default else before
         new = Quota(old.tokens if tokens is None else tokens, old.cost if cost is None else cost)
         if changes:
             await keyring.set_quota(tenant, new)
-        return before, new if changes else before
+        return before, new if changes else before, known
 
-    before, after = _with_keyring(store, change_quota, create=changes)
+    before, after, known = _with_keyring(store, change_quota, create=changes)
+    if not known:
+        typer.echo(
+            f"No key and no session is of the tenant {tenant!r} yet: check its name, or make a "
+            f"key with `refold keys create --tenant {quote(tenant)}`.",
+            err=True,
+        )
     if as_json:
         typer.echo(json.dumps({"tenant": tenant, "tokens": after.tokens, "cost": after.cost}))
     else:

@@ -1,8 +1,11 @@
 """`refold lab`, and its report as JSON."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
+from time import monotonic
 from typing import Annotated, Final, Literal
 
 import typer
@@ -10,23 +13,46 @@ from pydantic import JsonValue
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from refold.cli.lab_report import finding, notes, plain, report, show
+from refold.cli.lab_report import report, show
 from refold.cli.options import known_profile
 from refold.cli.outcome import exit_on_error, wrong_usage
 from refold.errors import InvalidInput
-from refold.lab.measure import EVERYTHING, Outcome, Total, Totals, each_measured, jobs_for, totals
+from refold.lab.findings import POLICIES, finding, findings_of, notes, plain
+from refold.lab.html_report import html_report
+from refold.lab.measure import (
+    EVERYTHING,
+    Job,
+    Outcome,
+    Total,
+    Totals,
+    each_measured,
+    jobs_for,
+    totals,
+)
 from refold.lab.policies import TIMED, baselines
 from refold.lab.report import Case, CaseOptions, Row, case_of, prices_of
 from refold.lab.session_files import FIX, SessionFile, recordings
 from refold.models import Prices
+from refold.settings import Settings, load_settings
+from refold.terminal_text import counted
+from refold.user_files import write_whole
+from refold.view.profiles import Profile
 from refold.view.profiles import profile as profile_of
 
 _PROFILES = ("balanced", "copilot", "co-cli", "inkeep", "cowagent")
+_MINE: Final = "mine"
+YOURS: Final = "your settings"
+"""The row of the settings that apply where the command runs."""
+_NOT_REPLAYED: Final = frozenset({"name", "retention", "store", "memory", "hooks", "consolidate"})
+"""Tables of settings that change no request of a replay."""
 _MAX_MESSAGES = 6_000
 """Messages that are replayed unless all are asked for: some minutes."""
+_SECONDS_BETWEEN_LINES: Final = 10
+"""Of the progress, where standard error is no terminal."""
 _MIN_TOKENS = 1_000
 _MAX_FILES = 20
 _MAX_PRICE = 1e6
+_PAGES: Final = frozenset({".html", ".htm"})
 _MAX_FIXED = 1_000_000
 Lifetime = Literal["none", "5m", "1h"]
 LIFETIMES: Final[dict[Lifetime, float | None]] = {"none": None, "5m": 300, "1h": 3_600}
@@ -134,6 +160,27 @@ def _file(file: SessionFile) -> dict[str, JsonValue]:
     }
 
 
+def _known(names: list[str] | None) -> list[str] | None:
+    known_profile([name for name in names or () if name != _MINE])
+    return names
+
+
+def _profiles(names: Sequence[str] | None, settings: Settings) -> list[Profile]:
+    """Those that are named; else all, and first the user's own: the finding is about the first."""
+    own = settings.profile
+    mine = own.model_copy(update={"name": YOURS})
+    if names:
+        return [mine if name == _MINE else profile_of(name) for name in dict.fromkeys(names)]
+    shipped = profile_of(own.name)
+    changed = any(
+        getattr(own, name) != getattr(shipped, name)
+        for name in Profile.model_fields
+        if name not in _NOT_REPLAYED
+    )
+    rest = [profile_of(name) for name in dict.fromkeys((own.name, *_PROFILES))]
+    return [mine, *rest] if changed else rest
+
+
 def lab(  # noqa: PLR0913 - the choices that there are
     files: Annotated[
         list[str],
@@ -162,8 +209,8 @@ def lab(  # noqa: PLR0913 - the choices that there are
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Only these profiles; repeatable.",
-            callback=known_profile,
+            help="Only these profiles; `mine`: your settings; repeatable.",
+            callback=_known,
         ),
     ] = None,
     policy: Annotated[
@@ -187,7 +234,9 @@ def lab(  # noqa: PLR0913 - the choices that there are
     ] = "0",
     lifetime: Annotated[
         Lifetime,
-        typer.Option(help="How long the provider's cache lasts after each request."),
+        typer.Option(
+            metavar="none|5m|1h", help="How long the provider's cache lasts after each request."
+        ),
     ] = "none",
     bound: Annotated[
         bool,
@@ -196,38 +245,81 @@ def lab(  # noqa: PLR0913 - the choices that there are
     everything: Annotated[
         bool, typer.Option("--all", help="Replay all sessions, however long it takes.")
     ] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            "--html",
+            metavar="FILE",
+            help="Write a page with the report and its pictures, which opens offline.",
+            show_default=False,
+        ),
+    ] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Show what your recorded sessions would have cost, and lost, under each policy.
 
     Reads sessions of Claude Code, Codex, Copilot CLI, Gemini CLI, opencode, pi and Qwen Code,
-    OpenAI chats, and what `refold export` wrote; finds the format by itself. Nothing is sent
-    anywhere, no model is asked.
+    OpenAI chats, and what `refold export` wrote; finds the format by itself. If your settings
+    differ from their profile, they are a row of their own. Nothing is sent anywhere, no model is
+    asked.
 
     Example: refold lab ~/.claude/projects
     """
     with exit_on_error():
-        profiles = [profile_of(name) for name in dict.fromkeys(profile or _PROFILES)]
+        settings = load_settings()
+        profiles = _profiles(profile, settings)
         with wrong_usage():
             rules = _rules(policy, timed=bound)
             options = CaseOptions(
-                window, threshold, prices_given(prices), fixed_given(fixed), LIFETIMES[lifetime]
+                *(window, threshold, prices_given(prices), fixed_given(fixed)),
+                *(LIFETIMES[lifetime], settings.models),
             )
+            check_page(html)
         session_files, cases, unread = read_cases(files, options, everything=everything)
         jobs = jobs_for(cases, profiles, rules)
-        outcomes: list[Outcome] = []
-        with progress_bar() as progress:
-            task = progress.add_task("Replaying", total=sum(len(job.policies) for job in jobs))
-            for job, measured in each_measured(jobs):
-                outcomes += measured
-                progress.advance(task, len(job.policies))
-        results = totals(cases, outcomes, [one.name for one in profiles], rules)
+        results = totals(cases, _replayed(jobs), [one.name for one in profiles], rules)
+        if html is not None:
+            left_out = [(file.path, file.why) for file in session_files if file.why]
+            page = html_report(findings_of(results, left_out), datetime.now(UTC))
+            write_whole(html, page.encode(errors="replace"))
         if json_:
             typer.echo(json.dumps(as_json(results, session_files, unread), indent=2))
             return
         console = Console(highlight=False, markup=False, emoji=False)
         made = report(results, session_files, width=console.width, unread=unread, bound=bound)
         show(made, console)
+        if html is not None:
+            typer.echo(f"\nWritten to {html}.")
+
+
+def _replayed(jobs: Sequence[Job]) -> list[Outcome]:
+    """The outcomes; standard error says meanwhile how many sessions are done."""
+    outcomes: list[Outcome] = []
+    left = Counter(job.session for job in jobs)
+    sessions = counted(len(left), "session")
+    next_line = monotonic() + _SECONDS_BETWEEN_LINES
+    with progress_bar() as progress:
+        of = sum(len(job.policies) for job in jobs)
+        task = progress.add_task(f"Replayed 0 of {sessions}", total=of)
+        for job, measured in each_measured(jobs):
+            outcomes += measured
+            left[job.session] -= 1
+            status = f"Replayed {sum(not jobs for jobs in left.values()):,} of {sessions}"
+            progress.update(task, advance=len(job.policies), description=status)
+            if progress.disable and monotonic() >= next_line:
+                typer.echo(f"{status}.", err=True)
+                next_line = monotonic() + _SECONDS_BETWEEN_LINES
+    return outcomes
+
+
+def check_page(path: Path | None) -> None:
+    """Refuse a file that a page cannot be, before minutes are spent; a page is overwritten."""
+    if path is None:
+        return
+    if path.suffix.lower() not in _PAGES:
+        raise InvalidInput(f"{str(path)!r} is no page.", "End its name in .html.")
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise InvalidInput(f"{str(path)!r} cannot be written.", "Name a file in a folder.")
 
 
 def read_cases(
@@ -262,7 +354,9 @@ def _rules(filters: Sequence[str] | None, *, timed: bool = False) -> list[str]:
     chosen = [
         name
         for name in names
-        if name == EVERYTHING or not filters or any(text.lower() in name for text in filters)
+        if name == EVERYTHING
+        or not filters
+        or any(text.lower() in name or text.lower() in POLICIES.get(name, "") for text in filters)
     ]
     if filters and len(chosen) == 1:
         raise InvalidInput(

@@ -16,10 +16,10 @@ from refold.cli.lab import (
     progress_bar,
     read_cases,
 )
-from refold.cli.lab_report import dollars, percent
 from refold.cli.options import ProfileChoice
 from refold.cli.outcome import exit_on_error, wrong_usage
 from refold.cli.output import Line, print_lines, terminal_width
+from refold.lab.findings import dollars, percent
 from refold.lab.metrics import Share
 from refold.lab.report import CaseOptions
 from refold.lab.tune import Comparison, Interval, Trial, Tuned, tune
@@ -68,7 +68,9 @@ def tune_command(  # noqa: PLR0913 - an option each
     ] = "recorded",
     lifetime: Annotated[
         Lifetime,
-        typer.Option(help="How long the provider's cache lasts after each request."),
+        typer.Option(
+            metavar="none|5m|1h", help="How long the provider's cache lasts after each request."
+        ),
     ] = "5m",
     everything: Annotated[
         bool, typer.Option("--all", help="Replay all sessions, however long it takes.")

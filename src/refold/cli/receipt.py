@@ -22,7 +22,8 @@ from refold.cli.output import Line, print_lines, terminal_width
 from refold.errors import InvalidInput
 from refold.log import DEFAULT_TENANT
 from refold.log.entry import check_name
-from refold.session.receipt import LIFETIME, Receipt, receipt_of, receipts
+from refold.models.accounts import LIFETIME, receipt_of, receipts
+from refold.models.receipt import Receipt
 from refold.terminal_text import Piece, counted, padded, wrapped
 
 Lifetime = Literal["5m", "1h"]
@@ -61,7 +62,10 @@ def receipt(  # noqa: PLR0913 - an option each
         ),
     ] = None,
     lifetime: Annotated[
-        Lifetime, typer.Option(help="How long the provider's cache lasts after its last use.")
+        Lifetime,
+        typer.Option(
+            metavar="5m|1h", help="How long the provider's cache lasts after its last use."
+        ),
     ] = "5m",
     as_json: JsonOption = False,
     store: StoreOption = STORE,

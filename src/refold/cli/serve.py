@@ -129,7 +129,7 @@ def serve(  # noqa: PLR0913 - an option each
 
     Clients of OpenAI and Anthropic need no more than its address as their base URL. On this
     machine alone it needs no keys; to listen elsewhere, make one first: refold keys create. The
-    settings under [serve] say where requests go on to, and how much is let through. On SIGTERM or
+    settings under [serve] name the upstreams and the limits. On SIGTERM or
     Ctrl+C it takes nothing new, and lets what is under way end.
 
     Example: refold serve --store sqlite:///refold.db --port 8790

@@ -407,10 +407,10 @@ def search_(  # noqa: PLR0913 - an option each
     store: StoreOption = STORE,
     tenant: TenantOption = DEFAULT_TENANT,
 ) -> None:
-    """Find what was said, in all sessions, also beneath folds; what answers best comes first.
+    """Search the messages of all sessions, including compacted ones; best matches first.
 
-    Words are found in their other plain forms too; case and accents do not matter. That nothing is
-    found is no error.
+    Words are found in their other plain forms too; case and accents do not matter. Finding
+    nothing is not an error.
 
     Example: refold search "order number" --session support-42
     """

@@ -65,6 +65,8 @@ _TO_SCRUB = (
     "Nobody can read it any more. The server still has its bytes in its {what}, and has noted "
     "that. To remove them, run as the store's owner: refold store scrub"
 )
+_RECOUNTED = 100
+"""Sessions that are counted at once, with a look at the rest in between."""
 _SCRUB_WAIT = 60.0
 """Seconds that a scrub waits for each table that others use."""
 _SPAN = re.compile(r"([1-9][0-9]{0,17})(?:-([1-9][0-9]{0,17}))?")
@@ -153,6 +155,46 @@ def check(*, address: StoreOption = STORE, as_json: JsonOption = False) -> None:
                 f"{' and '.join(found.to_scrub)}.\nTo remove them: refold store scrub",
                 err=True,
             )
+
+
+@store.command("recount")
+def recount_(
+    *,
+    address: StoreOption = STORE,
+    tenant: TenantOption = DEFAULT_TENANT,
+    anew: Annotated[
+        bool, typer.Option("--anew", help="Count every session, not only those that need it.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Count the daily totals of what requests cost from the log.
+
+    Appends keep the totals. What an older version wrote, what a fork begins with and what a forget
+    changed is counted later: a few sessions with each question for costs, or all of them by this.
+    Programs that use the store may continue meanwhile.
+
+    Example: refold store recount --store sqlite:///refold.db
+    """
+    with exit_on_error():
+        before, left = asyncio.run(_recount(address, tenant, anew=anew))
+        if as_json:
+            typer.echo(json.dumps({"counted": before - left, "left": left}))
+        elif before:
+            typer.echo(f"{counted(before - left, 'session')} counted; {left} left.")
+        else:
+            typer.echo("All sessions are counted.")
+
+
+async def _recount(address: str, tenant: str, *, anew: bool) -> tuple[int, int]:
+    """How many sessions were to be counted, and how many could not be, because others write."""
+    async with store_at(address, create=False) as opened:
+        log = opened.log(tenant)
+        before = left = await log.recount(0, anew=anew)
+        while left:
+            left, earlier = await log.recount(_RECOUNTED), left
+            if left >= earlier:
+                break
+        return before, left
 
 
 @store.command("scrub")
@@ -425,7 +467,7 @@ def can_ask() -> bool:
 def _confirm(preview: str) -> bool:
     if not can_ask():
         raise InvalidInput(
-            "There is no terminal to ask for confirmation, and this cannot be undone.",
+            "Can't ask for confirmation: not a terminal. This cannot be undone.",
             "Add --yes if you are sure.",
         )
     typer.echo(f"This would be erased for good:\n  {preview}", err=True)

@@ -72,7 +72,7 @@ def grant(
             return
         if not yes and not sys.stdin.isatty():
             raise InvalidInput(
-                "There is no terminal to ask for confirmation.",
+                "Can't ask for confirmation: not a terminal.",
                 "Read what is listed, then add --yes.",
             )
         if not yes and not typer.confirm("Trust this?", default=False):

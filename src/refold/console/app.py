@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse
 from starlette.routing import Route
 
-from refold.console import difference, folds, requests, sessions, timeline, window
+from refold.console import difference, folds, money, requests, sessions, timeline, what_if, window
 from refold.console.access import HOME, Access, forget_cookie, set_cookie
 from refold.console.pages import (
     HEADERS,
@@ -33,8 +33,10 @@ _Handler = Callable[[Request], Awaitable[Response]]
 def add_console(app: FastAPI, access: Access) -> None:
     """Let an application of the service show the console, to whom `access` lets in."""
     app.state.console, app.state.totals = access, sessions.Totals()
+    app.state.what_if = what_if.Runs()
     plain: tuple[tuple[str, _Handler, str], ...] = (
         (f"{HOME}/assets/{{name}}", _asset, "GET"),
+        (f"{HOME}/", _home, "GET"),
         (OPEN, _open, "GET"),
         (SIGN_IN, _sign_in_page, "GET"),
         (SIGN_IN, _sign_in, "POST"),
@@ -43,7 +45,7 @@ def add_console(app: FastAPI, access: Access) -> None:
     app.router.routes += [
         Route(path, _checked(handler), methods=[method]) for path, handler, method in plain
     ]
-    for room in (sessions, folds, timeline, window, difference, requests):
+    for room in (sessions, money, folds, timeline, window, difference, requests, what_if):
         app.include_router(room.router, prefix=HOME, include_in_schema=False)
     app.router.routes.append(Route(f"{HOME}/{{rest:path}}", _checked(_nothing)))
 
@@ -75,6 +77,10 @@ async def _asset(request: Request) -> Response:
     if response is None:
         raise HTTPException(404)
     return response
+
+
+async def _home(_: Request) -> Response:
+    return RedirectResponse(HOME)
 
 
 async def _nothing(_: Request) -> Response:

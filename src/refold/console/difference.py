@@ -19,6 +19,7 @@ from refold.console.requests import PastRequest, past_request
 from refold.errors import InvalidInput, InvalidMessage
 from refold.log import Log, PartRef
 from refold.models.catalog import Overrides, counter_for, facts_of
+from refold.models.receipt import Basis
 from refold.recall.text import rebuilt_with_sources
 from refold.service.api.routing import CallerLog, Reader, ServiceDep, SessionName
 from refold.service.api.schemas import Seq
@@ -252,8 +253,11 @@ def _break(
 
 def uncached_dollars(after: PastRequest, tokens: int, models: Overrides) -> float | None:
     """What so many tokens cost more than if they had been read from the cache."""
-    prices = facts_of(after.record.model, models).prices
-    usage = after.neighbors.used.usage if after.neighbors.used else None
+    used = after.neighbors.used
+    basis = Basis.parse(used.basis) if used else None
+    recorded = basis.prices if basis and basis.prices.input is not None else None
+    prices = recorded or facts_of(after.record.model, models).prices
+    usage = used.usage if used else None
     written = isinstance(usage, dict) and bool(usage.get("cache_write"))
     price = prices.cache_write if written and prices.cache_write is not None else prices.input
     if price is None or prices.cache_read is None:

@@ -1,4 +1,4 @@
-"""A fold: what it would do before it is made, what it rests on, and how a person changes it.
+"""A fold: what it would do before it is made, its sources, and how a person changes it.
 
 Each change is a form of its own, sent with the token of the browser's session, and calls the
 function of the API that does it: the same roles, the same entries in the log.
@@ -6,6 +6,7 @@ function of the API that does it: the same roles, the same entries in the log.
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -15,9 +16,10 @@ from starlette.responses import RedirectResponse
 from refold.console.difference import counter_of, sent_messages, uncached_dollars
 from refold.console.pages import SEE_OTHER, Page, fields_of, is_part, page, session_url
 from refold.console.requests import past_request
-from refold.errors import InvalidInput, NothingToFold, Unrebuildable
+from refold.errors import InvalidInput, NothingToFold, RefoldError, Unrebuildable
 from refold.fold.summary import HAND, Claim, Summary, parse
 from refold.log import CODEC, FoldCompleted, FoldFailed, Log, Message, PartRef, Span
+from refold.models.experience import Setup
 from refold.recall.text import rebuilt_with_sources, shapes_of, wire_of
 from refold.service.api import folds as api
 from refold.service.api import schemas
@@ -26,6 +28,9 @@ from refold.service.api.schemas import MAX_INTEGER, FoldId, Seq
 from refold.service.api.sessions import read_page, state_of
 from refold.service.callers import Caller
 from refold.service.service import Service
+from refold.session.compaction import preview_of
+from refold.session.explain import last_model
+from refold.settings import load_settings
 from refold.wire import wire_for
 
 router = APIRouter(prefix="/sessions/{session}", route_class=Page)
@@ -68,7 +73,7 @@ class Price(NamedTuple):
 
 def may_change(service: Service, caller: Caller) -> bool:
     """Whether this caller may change sessions here, for the pages to offer it."""
-    return not getattr(service, "read_only", False) and "write" in caller.roles
+    return not _reads_only(service) and caller.may("write")
 
 
 @router.get("/folds/new")
@@ -78,11 +83,10 @@ async def preview_fold(
     """What a compaction would do now. Nothing is changed."""
     preview, nothing = None, ""
     state = await state_of(log, session)
-    if not getattr(service, "read_only", False):
-        try:
-            preview = await api.preview_fold(caller, service, session)
-        except NothingToFold as error:
-            nothing = error.what
+    try:
+        preview = await _preview(caller, log, service, session)
+    except NothingToFold as error:
+        nothing = error.what
     return page(
         request,
         "fold_new.html",
@@ -91,7 +95,19 @@ async def preview_fold(
         nothing=nothing,
         max_focus=_MAX_FOCUS,
         may_change=may_change(service, caller),
+        reads_only=_reads_only(service),
     )
+
+
+async def _preview(caller: Caller, log: Log, service: Service, session: str) -> schemas.Preview:
+    if not _reads_only(service):
+        return await api.preview_fold(caller, service, session)
+    # Without a gateway, the session's own profile and its newest model say what would be done.
+    settings = service.settings
+    with suppress(RefoldError):  # a profile of another machine
+        settings = load_settings((await log.info(session)).profile)
+    setup = Setup.of(await last_model(log, session), settings.profile, models=settings.models)
+    return schemas.Preview.model_validate(await preview_of(log, session, setup))
 
 
 @router.post("/folds")
@@ -190,6 +206,7 @@ async def show_summary(  # noqa: PLR0913, PLR0917 - FastAPI gives each by its ty
         price=price,
         words=summary.words or _OPENING.sub("", summary.text),
         may_change=in_effect and may_change(service, caller),
+        reads_only=_reads_only(service),
     )
 
 
@@ -257,8 +274,12 @@ async def unfold_part(  # noqa: PLR0913, PLR0917 - FastAPI gives each by its typ
 
 
 def _check_writable(service: Service) -> None:
-    if getattr(service, "read_only", False):
+    if _reads_only(service):
         raise InvalidInput("This console only reads.", "Use `refold serve` to change sessions.")
+
+
+def _reads_only(service: Service) -> bool:
+    return getattr(service, "read_only", False)
 
 
 def _entry_number(text: str) -> int:

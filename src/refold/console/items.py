@@ -54,6 +54,8 @@ from refold.wire import Drop, Kind, Replace, Shape
 
 MAX_TEXT: Final = 2_400
 """Characters of a text that a timeline shows; the rest is one click away."""
+MAX_PARTS: Final = 60
+"""Parts of a message that a timeline shows."""
 _MAX_FOLDED_TEXT: Final = 1_200
 """The same of what is shown only when it is opened."""
 _CHUNK: Final = 100
@@ -117,6 +119,10 @@ class MessageItem:
     parts: tuple[PartItem, ...]
     fate: Fate
     """Of a message without parts: forgotten, or unreadable."""
+    fold: int | None = None
+    """The fold whose summary is sent instead."""
+    hidden: int = 0
+    """How many more parts it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +262,10 @@ class Lens:
                 return _fate(Disposition("drop", reason))
             case _:
                 return _fate(Disposition("keep", "kept"))
+
+    def fold_over(self, seq: int) -> int | None:
+        """The fold in effect that stands for an entry."""
+        return next((x.seq for x in self.outline.folds if any(seq in y for y in x.spans)), None)
 
     def pinned(self, ref: PartRef) -> str:
         if ref not in self._pins:
@@ -412,6 +422,8 @@ def message_item(
     parts: list[PartItem] = []
     for index, shape in enumerate(shapes):
         tools.note(shape)
+        if index >= MAX_PARTS:
+            continue
         tool = tools.of(shape) if shape.kind in ("call", "return") else None
         ref = PartRef(entry.seq, index)
         size = _MAX_FOLDED_TEXT if shape.kind in ("call", "return", "thought") else MAX_TEXT
@@ -424,7 +436,9 @@ def message_item(
             )
         )
     whole = lens.fate(PartRef(entry.seq, 0), None, region)
-    return MessageItem(*place, role, entry.scope, tuple(parts), whole)
+    fold = lens.fold_over(entry.seq) if region is None else None
+    hidden = len(shapes) - len(parts)
+    return MessageItem(*place, role, entry.scope, tuple(parts), whole, fold, hidden)
 
 
 def _mark(entry: Entry) -> MarkItem | None:
@@ -434,6 +448,8 @@ def _mark(entry: Entry) -> MarkItem | None:
     describe = _EVENTS.get(entry.kind)
     value = None if entry.kind == FoldCompleted.KIND else CODEC.decode(entry)
     if describe is None or isinstance(value, Unknown):
+        return None
+    if isinstance(value, Note) and value.is_internal:
         return None
     event = describe(value)
     return MarkItem(*place, event.name, event.text, event.words, event.other)

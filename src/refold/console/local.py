@@ -12,14 +12,15 @@ from refold.console.access import Access
 from refold.console.app import add_console
 from refold.console.pages import error_page
 from refold.errors import InvalidInput, RefoldError
-from refold.log import DEFAULT_TENANT, Log, Store
+from refold.log import DEFAULT_TENANT, Locks, Log, Store
 from refold.service.callers import Limits
 from refold.service.metrics import ServiceMetrics
 from refold.service.middleware import ServiceMiddleware, Traffic
 from refold.service.problem import refused_at
 from refold.settings import Settings
+from refold.stores import MemoryStore
 
-_WRITES: Final = frozenset({"append", "fork", "forget", "expire", "locks"})
+_WRITES: Final = frozenset({"append", "fork", "forget", "expire"})
 _LAST_SECONDS: Final = 2.0
 
 
@@ -28,6 +29,11 @@ class ReadOnlyLog:
 
     def __init__(self, log: Log) -> None:
         self._log = log
+        self.tenant = log.tenant
+
+    def locks(self, purpose: str = "fold") -> Locks:
+        """Locks of this process: whatever writes nothing need not keep others out."""
+        return MemoryStore().log(self.tenant).locks(purpose)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the log has
         if name in _WRITES:

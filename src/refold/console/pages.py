@@ -1,6 +1,7 @@
 """Templates and what they need: times, numbers, and words of a log as a page may show them."""
 
 import gzip
+import json
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -9,7 +10,7 @@ from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
-from urllib.parse import parse_qs, quote
+from urllib.parse import parse_qs, quote, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.exceptions import HTTPException
@@ -23,6 +24,7 @@ from refold.log import DEFAULT_TENANT
 from refold.service.api.routing import Route
 from refold.service.callers import Caller
 from refold.service.problem import log_error, note_failure, status_of, words_of
+from refold.transcripts.programs import PROGRAMS
 from refold.view.explanation import sentence
 from refold.view.timeline import SYMBOLS
 
@@ -109,6 +111,16 @@ def visible(text: str) -> str:
     return _INVISIBLE.sub(_named, text) if _INVISIBLE.search(text) else text
 
 
+def escaped_json(text: str) -> str:
+    """JSON in which whatever cannot be seen is an escape: what is copied has the same values."""
+    return _INVISIBLE.sub(_escaped, text) if _INVISIBLE.search(text) else text
+
+
+def _escaped(match: re.Match[str]) -> str:
+    # The other controls of JSON are line ends between values.
+    return json.dumps(match[0])[1:-1] if ord(match[0]) > 0x20 else ""  # noqa: PLR2004 - a space
+
+
 def _named(match: re.Match[str]) -> str:
     code = ord(match[0])
     if code < 0x20:  # noqa: PLR2004 - the controls that have pictures
@@ -119,6 +131,23 @@ def _named(match: re.Match[str]) -> str:
 def session_url(session: str, rest: str = "") -> str:
     """The address of a session, or of something in it; a slash in its name is written %2F."""
     return f"{HOME}/sessions/{quote(session, safe='')}{rest}"
+
+
+def digest(text: str) -> str:
+    """The same for the same text, and fit to be the id of an element."""
+    return sha256(text.encode(errors="replace")).hexdigest()[:16]
+
+
+def what_if_url(*sessions: str) -> str:
+    """The address that replays these sessions under other settings."""
+    query = urlencode([("session", each) for each in sessions], quote_via=quote, safe="")
+    return f"{HOME}/what-if?{query}"
+
+
+def program_name(program: str) -> str:
+    """What people call the program that recorded a session."""
+    known = PROGRAMS.get(program)
+    return known.name if known else one_line(program)
 
 
 def dollars(amount: float | None) -> str:
@@ -185,11 +214,13 @@ def _environment() -> Environment:
     filters: dict[str, Any] = {
         "ago": ago,
         "clock": clock,
+        "digest": digest,
         "dollars": dollars,
         "exact": exact,
         "iso": iso,
         "number": number,
         "one_line": one_line,
+        "program": program_name,
         "reason": sentence,
         "short": short,
         "signed": signed,
@@ -200,6 +231,7 @@ def _environment() -> Environment:
         "home": HOME,
         "session_url": session_url,
         "symbols": {**SYMBOLS, "new": "·"},
+        "what_if_url": what_if_url,
     }
     environment.filters.update(filters)  # pyright: ignore[reportUnknownMemberType] - of its values
     environment.globals.update(names)  # pyright: ignore[reportUnknownMemberType] - of its values
@@ -220,13 +252,23 @@ async def fields_of(
         HTTPException: It is larger than `limit` bytes.
         NotLocal: It is not a form of this session.
     """
+    found = await values_of(request, limit=limit, ours=ours)
+    return {name: values[0] for name, values in found.items()}
+
+
+async def values_of(
+    request: Request, *, limit: int = _MAX_FORM, max_fields: int = 20, ours: bool = True
+) -> dict[str, list[str]]:
+    """All values of each field of a form; the rest is as in `fields_of`."""
     body = await request.body()
     if len(body) > limit:
         raise HTTPException(413)
-    fields = parse_qs(body.decode("ascii", errors="replace"), max_num_fields=20)
-    found = {name: values[0] for name, values in fields.items()}
+    try:
+        found = parse_qs(body.decode("ascii", errors="replace"), max_num_fields=max_fields)
+    except ValueError as error:  # more fields than any form of ours has
+        raise HTTPException(413) from error
     if ours:
-        check_form(request, found.get("form_token", ""))
+        check_form(request, found.get("form_token", [""])[0])
     return found
 
 

@@ -10,8 +10,8 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import JsonValue
 
 from refold.console.items import MAX_TEXT, Lens, MessageItem, Run, items_of, oldest
-from refold.console.pages import Page, page
-from refold.errors import InvalidInput
+from refold.console.pages import Page, escaped_json, page
+from refold.errors import InvalidInput, Unrebuildable
 from refold.gateway.sent_body import SentBody, sent_body
 from refold.log import CODEC, Entry, Log, Outline, PartRef, Requested, Span, Used
 from refold.log.entry import spans_of
@@ -31,6 +31,8 @@ PAGE: Final = 100
 """Messages of a request that one page shows."""
 _MAX_BESIDE: Final = 100_000
 """Characters of instructions or tools that a page shows."""
+_MAX_TOOLS: Final = 400_000
+"""Characters of all of them; what finds no room is in the saved body."""
 _NEAR: Final = 500
 """Entries in which the request before and after it and its usage are looked for."""
 _MAX_INLINE: Final = 200_000
@@ -78,6 +80,8 @@ class Neighbors(NamedTuple):
     """What is near a request in the log."""
 
     before: int | None
+    comparable: bool
+    """Whether the request before can be made again."""
     after: int | None
     used: Used | None
 
@@ -177,14 +181,16 @@ async def neighbors(log: Log, session: str, seq: int) -> Neighbors:
     earlier = await read_page(
         *(log, session), after=first, limit=_NEAR, kinds=_RECORDS, whole=False, last=seq - 1
     )
-    before = [entry.seq for entry in earlier.entries]
+    before = earlier.entries[-1] if earlier.entries else None
     later = await read_page(
         *(log, session), after=seq, limit=20, kinds=_USES, whole=False, last=seq + _NEAR
     )
     after = [entry.seq for entry in later.entries if entry.kind == Requested.KIND]
     values = map(CODEC.decode, later.entries)
     used = (value for value in values if isinstance(value, Used) and value.request == seq)
-    return Neighbors(before[-1] if before else None, after[0] if after else None, next(used, None))
+    comparable = before is not None and not before.forgotten
+    previous = before.seq if before else None
+    return Neighbors(previous, comparable, after[0] if after else None, next(used, None))
 
 
 async def sent_items(log: Log, request: PastRequest, offset: int) -> list[SentMessage | InsertItem]:
@@ -213,7 +219,17 @@ async def show_request(
     offset: Offset = 0,
 ) -> Response:
     """A request as it was sent; with an offset, more of its messages."""
-    found = await past_request(log, session, seq)
+    try:
+        found = await past_request(log, session, seq)
+    except Unrebuildable:
+        return page(
+            request,
+            "request_gone.html",
+            state=await state_of(log, session),
+            record=record_of(await record_entry(log, session, seq)),
+            near=await neighbors(log, session, seq),
+            session=session,
+        )
     places = found.places
     return page(
         request,
@@ -306,7 +322,7 @@ def curl(sent: SentBody, seq: int) -> str:
     if len(sent.body) > _MAX_INLINE:
         return f"{command} \\\n  --data-binary @request-{seq}.json"
     # The body is one line of JSON, so no line of it can end the text.
-    return f"{command} \\\n  --data-binary @- <<'BODY'\n{sent.body.decode()}\nBODY"
+    return f"{command} \\\n  --data-binary @- <<'BODY'\n{escaped_json(sent.body.decode())}\nBODY"
 
 
 def _instructions(sent: SentBody) -> str:
@@ -321,12 +337,14 @@ def _tools(sent: SentBody) -> list[tuple[str, str]]:
     """The tools that were defined, each with its definition."""
     value: JsonValue = json.loads(sent.extras.get("tools", b"[]"))
     found: list[tuple[str, str]] = []
+    room = _MAX_TOOLS
     for tool in value if isinstance(value, list) else ():
         about: dict[str, JsonValue] = tool if isinstance(tool, dict) else {}
         function = about.get("function")
         name = function.get("name") if isinstance(function, dict) else about.get("name")
-        text = json.dumps(tool, ensure_ascii=False, indent=2)[:_MAX_BESIDE]
+        text = json.dumps(tool, ensure_ascii=False, indent=2)[: min(_MAX_BESIDE, room)]
         found.append((str(name or about.get("type") or "tool"), text))
+        room -= len(text)
     return found
 
 

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Final, NamedTuple
@@ -10,8 +11,8 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from refold.console.items import sent_tokens
-from refold.console.pages import Page, access_of, page, render
+from refold.console.items import Fate, Lens, MessageItem, Run, items_of, sent_tokens
+from refold.console.pages import Page, access_of, one_line, page, program_name, render
 from refold.errors import SessionForgotten, SessionNotFound
 from refold.log import Log, Message, Span
 from refold.models.catalog import Overrides
@@ -52,8 +53,10 @@ class Filters:
 
     q: str = ""
     model: str = ""
+    agent: str = ""
+    """The program that it is from, or the beginning of its name."""
     form: str = ""
-    """The format of its messages: which kind of agent it is of."""
+    """The format of its messages."""
     since: str = ""
     folded: bool = False
     refused: bool = False
@@ -66,12 +69,15 @@ class Filters:
     @property
     def any(self) -> bool:
         """Whether sessions are left out, apart from the search."""
-        return bool(self.model or self.form or self.since or self.folded or self.refused)
+        return bool(
+            self.model or self.agent or self.form or self.since or self.folded or self.refused
+        )
 
     def admits(self, row: "Row") -> bool:
         """Whether a session is to be listed; one that was not counted yet is."""
         return (
             (not self.model or self.model.lower() in row.model.lower())
+            and row.agent.lower().startswith(self.agent.lower())
             and (not self.form or self.form == row.state.format)
             and (not self.folded or row.state.folds > 0)
             and (not self.refused or row.totals is None or row.totals.refusals > 0)
@@ -93,13 +99,32 @@ class Row(NamedTuple):
 
     @property
     def model(self) -> str:
-        return self.record.model if self.record else ""
+        return one_line(self.record.model) if self.record else ""
+
+    @property
+    def agent(self) -> str:
+        """The program that it was imported from, if it was."""
+        return program_name(self.state.origin.program) if self.state.origin else ""
+
+    @property
+    def recorded(self) -> bool:
+        """Whether something is recorded of what it cost; nothing is of an imported session."""
+        totals = self.totals
+        return totals is not None and bool(totals.requests or totals.summaries or totals.unpriced)
 
     @property
     def share(self) -> float | None:
         """How full the newest request made what it could hold."""
         limit = self.record.limit if self.record else None
         return min(1.0, self.sent / limit) if limit else None
+
+
+class Match(NamedTuple):
+    """An entry that a search found, and what became of it in the newest request."""
+
+    found: schemas.Found
+    fate: Fate | None
+    """None: no message, so no model sees it."""
 
 
 class Listing(NamedTuple):
@@ -116,7 +141,16 @@ class Listing(NamedTuple):
 
     @property
     def models(self) -> list[str]:
-        return sorted({row.model for row in self.rows if row.model})
+        return _choices(row.model for row in self.rows)
+
+    @property
+    def agents(self) -> list[str]:
+        return _choices(row.agent for row in self.rows)
+
+
+def _choices(names: Iterable[str]) -> list[str]:
+    """Those that a filter offers."""
+    return sorted({name for name in names if name})
 
 
 @dataclass(slots=True)
@@ -171,6 +205,31 @@ async def listing(  # noqa: PLR0913 - each a choice
             return Listing(rows, after, looked_at)
 
 
+async def matches(caller: Caller, log: Log, words: str) -> list[Match]:
+    """The entries with these words, the best first."""
+    lenses: dict[str, Lens] = {}
+    results: list[Match] = []
+    for found in (await search_entries(caller, log, words, limit=_MAX_HITS)).found:
+        with suppress(SessionForgotten, SessionNotFound):
+            if found.session not in lenses:
+                lenses[found.session] = await Lens.of(log, found.session)
+            lens, place = lenses[found.session], Span(found.seq, found.seq)
+            inside = next((each for each in lens.regions() if found.seq in each.span), None)
+            for item in await items_of(log, lens, [Run(place)], inside):
+                fate = _fate(item, words) if isinstance(item, MessageItem) else None
+                results.append(Match(found, fate))
+    return results
+
+
+def _fate(item: MessageItem, words: str) -> Fate:
+    """What became of the part that has one of these words."""
+    wanted = [word.casefold() for word in words.split()]
+    for part in item.parts:
+        if any(word in part.text.casefold() for word in wanted):
+            return part.fate
+    return item.parts[0].fate if item.parts else item.fate
+
+
 async def _row(log: Log, session: schemas.Session) -> Row | None:
     """A session without its sums; None if it was forgotten meanwhile."""
     name = session.name
@@ -212,12 +271,15 @@ async def _opening(log: Log, state: schemas.SessionState) -> str:
 def _filters(  # noqa: PLR0913, PLR0917 - a field of the form each
     q: Words = "",
     model: Choice = "",
+    agent: Choice = "",
     form: Choice = "",
     since: Choice = "",
     folded: Annotated[bool, Query()] = False,  # noqa: FBT002 - a field of the form
     refused: Annotated[bool, Query()] = False,  # noqa: FBT002 - a field of the form
 ) -> Filters:
-    return Filters(q=q, model=model, form=form, since=since, folded=folded, refused=refused)
+    return Filters(
+        q=q, model=model, agent=agent, form=form, since=since, folded=folded, refused=refused
+    )
 
 
 Asked = Annotated[Filters, Depends(_filters)]
@@ -235,9 +297,7 @@ async def show_sessions(  # noqa: PLR0913, PLR0917 - FastAPI gives each by its t
     """The sessions, the one used last first; with words to look for, also what was said."""
     models, totals = service.settings.models, request.app.state.totals
     found = await listing(caller, log, filters, models, totals, after=after)
-    hits = ()
-    if filters.q and after is None:
-        hits = (await search_entries(caller, log, filters.q, limit=_MAX_HITS)).found
+    hits = await matches(caller, log, filters.q) if filters.q and after is None else []
     return page(
         request,
         "sessions.html",

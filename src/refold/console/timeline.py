@@ -18,7 +18,7 @@ from refold.console.items import (
 from refold.console.pages import Page, access_of, page, render, session_url
 from refold.console.sessions import fragment
 from refold.errors import InvalidInput
-from refold.log import Entry, Log, Message, PartRef, Span
+from refold.log import CODEC, Entry, FoldCompleted, Folded, Log, Message, PartRef, Span
 from refold.recall.text import shapes_of, wire_of
 from refold.service.api.events import Pace, event_stream
 from refold.service.api.routing import CallerLog, Reader, ServiceDep, SessionName
@@ -118,17 +118,21 @@ async def follow_timeline(  # noqa: PLR0913, PLR0917 - FastAPI gives each by its
     service: ServiceDep,
     session: SessionName,
     first: Annotated[int, Query(ge=1, le=MAX_INTEGER)],
+    seen: Annotated[int | None, Query(ge=0, le=MAX_INTEGER)] = None,
 ) -> Response:
-    """The newest page from its first entry on, again whenever the session grows."""
+    """The newest page from its first entry on, again whenever the session grows.
+
+    `seen` is the entry that the page ends with: what came while it was hidden is sent at once.
+    """
     access = access_of(request)
     head = await log.head(session)
 
     async def chunks() -> AsyncGenerator[bytes]:
-        pace, seen = Pace(service.draining, _LOOK), head
+        pace, shown = Pace(service.draining, _LOOK), head if seen is None else seen
         while not pace.is_over:
             now = await log.head(session)
-            if now != seen:
-                seen = now
+            if now != shown:
+                shown = now
                 yield fragment(await _live_page(log, session, first))
                 pace.restart()
             yield pace.heartbeat()
@@ -153,15 +157,24 @@ async def show_fold(
     seq: Seq,
     after: Annotated[int, Query(ge=0, le=MAX_INTEGER)] = 0,
 ) -> Response:
-    """A fold: its summary, and what it stands for."""
+    """A fold: its summary, and what it replaces, or replaced before it was undone or superseded."""
     lens = await Lens.of(log, session)
     found = [x for x in lens.regions() if x.fold is not None and x.fold.seq == seq]
-    if not found:
-        raise InvalidInput(
-            f"Entry {seq} is not a fold in effect.", "The session's timeline shows those."
-        )
-    region = next((x for x in found if x.span.last > after), found[-1])
-    return await _opened(request, log, lens, region, after)
+    in_effect = bool(found)
+    found = found or await _former_regions(log, session, seq)
+    return await _opened(request, log, lens, found, after, in_effect=in_effect)
+
+
+async def _former_regions(log: Log, session: str, seq: int) -> list[Region]:
+    """Those of a fold that is in the log, and not in effect."""
+    for entry in await log.read(session, Span(seq, seq)):
+        value = CODEC.decode(entry)
+        if isinstance(value, FoldCompleted):
+            fold = Folded(seq, value.fold, tuple(value.spans))
+            return [
+                Region(span, "fold", fold, first=nth == 0) for nth, span in enumerate(fold.spans)
+            ]
+    raise InvalidInput(f"Entry {seq} is not a fold.", "The session's timeline shows its folds.")
 
 
 @router.get("/branches/{seq}")
@@ -178,18 +191,27 @@ async def show_branch(
     found = [x for x in lens.regions() if x.kind == "branch" and seq in x.span]
     if not found:
         raise InvalidInput(f"Entry {seq} is on the line.", "The session's timeline shows it.")
-    return await _opened(request, log, lens, found[0], after)
+    return await _opened(request, log, lens, found[:1], after)
 
 
-async def _opened(request: Request, log: Log, lens: Lens, region: Region, after: int) -> Response:
-    """A page of the entries in a region: a part of the timeline, or a page of its own."""
+async def _opened(  # noqa: PLR0913 - what is shown, from where, and how
+    request: Request,
+    log: Log,
+    lens: Lens,
+    regions: list[Region],
+    after: int,
+    *,
+    in_effect: bool = True,
+) -> Response:
+    """A page of the entries in regions: a part of the timeline, or a page of its own."""
+    region = next((x for x in regions if x.span.last > after), regions[-1])
     name, first = lens.info.session, max(region.span.first, after + 1)
     runs = oldest([Run(Span(first, region.span.last))], PAGE) if first <= region.span.last else []
-    shown = await stretch(log, lens, runs, region)
+    # What became of the messages of a former fold does not depend on it.
+    shown = await stretch(log, lens, runs, region if in_effect else None)
     seq = region.fold.seq if region.fold else region.span.last
     place = session_url(name, f"/{'folds' if region.fold else 'branches'}/{seq}")
-    others = [x for x in lens.regions() if x.fold == region.fold and region.fold is not None]
-    more = shown.last < max([region.span.last, *(x.span.last for x in others)])
+    more = shown.last < max(x.span.last for x in regions)
     template = "region_part.html" if request.headers.get("hx-request") else "region.html"
     head = await items_of(log, lens, [Run(region.span, region)]) if not after else []
     return page(
@@ -199,6 +221,7 @@ async def _opened(request: Request, log: Log, lens: Lens, region: Region, after:
         stretch=shown,
         region=region,
         card=head[0] if head else None,
+        in_effect=in_effect,
         place=place,
         more=more,
         state=await state_of(log, name),

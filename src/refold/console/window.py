@@ -24,7 +24,7 @@ from refold.view.record import hashes_of, layout_after, recorded
 router = APIRouter(prefix="/sessions/{session}", route_class=Page)
 MAX_REQUESTS: Final = 240
 """Requests that one picture shows."""
-MAX_ENTRIES: Final = 2_000
+MAX_ENTRIES: Final = 1_000
 """Entries that are looked through for them."""
 _KINDS: Final = frozenset({FoldCompleted.KIND, Requested.KIND, Used.KIND})
 LAYERS: Final = (

@@ -58,7 +58,9 @@
     │   ├── SessionOwned            the session belongs to another key
     │   ├── OffloadLost             the process for large requests ended
     │   ├── UpstreamUnreachable     the server that has the model does not answer
+    │   ├── NoProviderKey           the upstream takes the client's own key, and none came
     │   ├── NotPassedOn             not to be asked of an upstream with this key
+    │   ├── ReferenceUnknown        an id of an answer that is nobody's here
     │   ├── NotLocal                who needs no key must ask from this machine, by its name
     │   └── MasterKeyWrong          upstream keys cannot be read, or none may be kept
     └── TransferError           a file to import that is not whole or not ours
@@ -94,6 +96,7 @@ __all__ = [
     "MasterKeyWrong",
     "MigrationGap",
     "NoModel",
+    "NoProviderKey",
     "NoWebSockets",
     "NotAStore",
     "NotLocal",
@@ -103,6 +106,7 @@ __all__ = [
     "OffloadLost",
     "PromptTooLarge",
     "QuotaUsedUp",
+    "ReferenceUnknown",
     "RefoldError",
     "RequestTooDeep",
     "RequestTooLarge",
@@ -488,6 +492,25 @@ class NotPassedOn(ServiceError):
         "Use a key of your own for it; or who runs the service names it under `paths` of the "
         "upstream in `serve.upstreams`."
     )
+
+
+class ReferenceUnknown(ServiceError):
+    """The request continues from an id that the gateway did not give to this key.
+
+    The provider keeps answers under one key for several tenants: the id may be another's.
+    """
+
+    code = "reference-unknown"
+    usual_fix = (
+        "Send the whole conversation, without the id. The gateway then knows each answer by its id."
+    )
+
+
+class NoProviderKey(ServiceError):
+    """The upstream takes the client's own key, and only a key of the service came."""
+
+    code = "no-provider-key"
+    usual_fix = "Send the provider's key as usual, and the service's own in `Refold-Key`."
 
 
 class NotLocal(ServiceError):

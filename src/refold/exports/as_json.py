@@ -54,6 +54,7 @@ async def json_object(log: Log, session: str) -> AsyncIterator[str]:
 
 def session_json(info: SessionInfo) -> dict[str, object]:
     fields = asdict(info)
+    del fields["own_from"]  # counts with `forked_at`, and means nothing to anybody else
     times = {name: day_and_time(fields[name]) for name in ("created_at", "updated_at")}
     return {"name": fields.pop("session"), **fields, **times}
 

@@ -176,6 +176,12 @@ def _moment(entry: Entry, wire: Wire | None) -> Moment | None:
         return _event(entry)
     if entry.forgotten:
         return MessageMoment(entry.seq, entry.at, "forgotten", (), entry.scope, forgotten=True)
+    if entry.kind == Note.KIND and not entry.holes:
+        match CODEC.decode(entry):
+            case Note(is_internal=True):
+                return None
+            case _:
+                pass
     role, shapes = shapes_of(wire, entry)
     body = entry.body if entry.kind == Message.KIND else b""
     return MessageMoment(entry.seq, entry.at, role, shapes, entry.scope, body=body)

@@ -312,6 +312,22 @@ class Preview(NamedTuple):
             return f"{once}; later requests cost no less"
         return f"{once}; paid back after {counted(self.pays_after, 'request')}"
 
+    def __str__(self) -> str:
+        """What a fold would do, in three lines, as `refold explain --fold` prints it."""
+        return "\n".join(self.sentences)
+
+    @property
+    def sentences(self) -> tuple[str, str, str]:
+        """How many messages it replaces, what the next request becomes, and the price."""
+        price = self.price_text or "unknown, because no price is known for this model"
+        goes = f"{counted(self.messages, 'message')} would become a summary"
+        sizes = f"{self.request_before:,} to about {self.request_after:,} tokens"
+        return (
+            f"{goes}, {self.kept:,} would stay.",
+            f"The next request would go from {sizes}.",
+            f"Price: {price}.",
+        )
+
 
 def preview(
     boundary: Boundary, summary: Summary, tokens: int, messages: int, counter: Counter

@@ -16,7 +16,7 @@ from refold.view import Account
 
 @dataclass(frozen=True, slots=True)
 class CompactionStart:
-    """A fold begins, and how full the view is."""
+    """A fold starts; how full the context is."""
 
     NAME: ClassVar[str] = "session.compaction_start"
     TELEMETRY: ClassVar[str] = "session_compaction_start"
@@ -49,7 +49,7 @@ class CompactionStart:
 
 @dataclass(frozen=True, slots=True)
 class CompactionWait:
-    """Somebody waits for a fold: a request that needs its room, or whoever asked for it."""
+    """A request waits for a fold because it needs the room, or the user waits who started it."""
 
     NAME: ClassVar[str] = "session.compaction_wait"
 
@@ -62,7 +62,7 @@ class CompactionWait:
 
 @dataclass(frozen=True, slots=True)
 class CompactionComplete:
-    """A fold ended: it stands now, or it could not be made and nothing changed."""
+    """A fold ended: it is in effect now, or it failed and nothing changed."""
 
     NAME: ClassVar[str] = "session.compaction_complete"
     TELEMETRY: ClassVar[str] = "session_compaction_complete"
@@ -173,7 +173,7 @@ _REMEDIES: Final[dict[Guard, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class CompactionHeld:
-    """A guard keeps folds from being made, or paid for, in vain."""
+    """A guard holds back folds that would fail or not pay."""
 
     NAME: ClassVar[str] = "session.compaction_held"
     TELEMETRY: ClassVar[str] = "session_compaction_held"

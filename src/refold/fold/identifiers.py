@@ -65,6 +65,11 @@ _COMPOUND = re.compile(r"[a-z]+-[a-z]+")
 _OPAQUE = re.compile(r"v?\d+(?:\.\d+)*\S*|[0-9a-f]{7,40}|[\w.]+(?:-[\w.]+)+")
 """Numbers, versions, hashes and ids. Results are full of them, and few are ever named again."""
 
+_RECALL_TOOL = re.compile(
+    r"(?:.*[^A-Za-z0-9])?recall_(?:search|read|history|everywhere|read_in)", re.DOTALL
+)
+"""Refold's own tools, with any prefix that a client gives them."""
+
 
 def names(text: str) -> list[str]:
     """The identifiers, and flags, versions and words that a sign joins, each as often as it is."""
@@ -128,7 +133,7 @@ def _weights(passage: Passage) -> dict[str, float]:
     def add(text: str, *, said: bool) -> None:
         own = said and not passage.delegated
         for name in names(text):
-            if len(name) <= MAX_NAME:
+            if len(name) <= MAX_NAME and not _RECALL_TOOL.fullmatch(name):
                 returned = _OPAQUE_WEIGHT if _OPAQUE.fullmatch(name) else _RETURNED_WEIGHT
                 weight = _SAID_WEIGHT if own else returned
                 weights[name] = max(weight, weights.get(name, 0))
@@ -145,6 +150,8 @@ def _weights(passage: Passage) -> dict[str, float]:
                 add(f"{shape.tool}\n{_call_text(text)}", said=True)
             case "text" | "thought":
                 add(text, said=True)
+            case "other" if shape.fixed:
+                pass  # a framework's own record, such as which tools there are
             case _:
                 add(text, said=False)
     return weights

@@ -50,7 +50,7 @@ _OBJECT = TypeAdapter(dict[str, JsonValue])
 
 @dataclass(frozen=True, slots=True)
 class ReadAgain:
-    """The same was read again after a fold, and what came of that."""
+    """The agent read again what a fold had compacted."""
 
     NAME: ClassVar[str] = "session.reread"
     TELEMETRY: ClassVar[str] = "session_reread"

@@ -11,6 +11,8 @@ from collections.abc import (
     MutableMapping,
     Sequence,
 )
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple, Protocol, cast
@@ -21,12 +23,26 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match, Route
 
-from refold.errors import RefoldError, StoreError, StoreUnavailable, UpstreamUnreachable
+from refold.errors import (
+    ReferenceUnknown,
+    RefoldError,
+    StoreError,
+    StoreUnavailable,
+    UpstreamUnreachable,
+)
 from refold.gateway.dialects import DIALECTS
-from refold.gateway.dialects.dialect import BOUNDS, Bounds, Dialect, ParsedRequest, Unreadable
+from refold.gateway.dialects.dialect import (
+    BOUNDS,
+    COMPACTS,
+    NO_STATE,
+    Bounds,
+    Dialect,
+    ParsedRequest,
+    Unreadable,
+)
 from refold.gateway.hidden_recall import HiddenRecall
 from refold.gateway.history import check_steps
-from refold.gateway.incoming import IncomingRequest, chain_of
+from refold.gateway.incoming import IncomingRequest, chain_of, conversation_of, owner_of
 from refold.gateway.large_requests import (
     LargeRequests,
     LoggedAnswer,
@@ -36,6 +52,7 @@ from refold.gateway.large_requests import (
 )
 from refold.gateway.managed_request import SESSION, GatewayContext, ManagedRequest, Summaries
 from refold.gateway.outcome import Outcome, upstream_failure
+from refold.gateway.provider_state import CompactionReader, compaction_note, conversation_in
 from refold.gateway.recent_answers import Share
 from refold.gateway.session_resolver import SessionResolver
 from refold.gateway.sessions import GatewaySessions, SessionStart, SetupCache
@@ -44,21 +61,27 @@ from refold.gateway.upstream import (
     ProxiedRequest,
     ProxiedStream,
     Target,
+    Upstream,
     Upstreams,
     UsageReader,
     target_of,
     with_headers,
 )
+from refold.log import Author
 from refold.models.catalog import NO_OVERRIDES, Overrides, Usage, cost_of, facts_of
 from refold.models.experience import Experiences, Setup
+from refold.wire.splice import bounded_json
 
 _MAX_TENANTS: Final = 1_000
 _MAX_MODEL_NAME: Final = 200
 _MESSAGES: Final = "/v1/messages"
+_COMPACTING: Final = frozenset({"/v1/responses/compact"})
 TARGET: Final = "refold.target"
 """Where the scope of a request has its target."""
 _MAX_WAITING: Final = 1_000
 """Notes that wait for the store to be back."""
+_UNKNOWN: Final = "This gateway has no answer with the id that the request continues from."
+_UNREADABLE: Final = "This gateway cannot read what the request continues from, if it does."
 _METHODS: Final = ["GET", "POST", "DELETE", "PUT", "PATCH"]
 
 
@@ -67,6 +90,15 @@ class Unmanaged(NamedTuple):
 
     reason: Reason
     detail: str = ""
+
+
+class _Compaction(NamedTuple):
+    """A compaction that a client asks its provider for."""
+
+    session: str
+    """Of what."""
+    owner: bytes
+    dialect: Dialect
 
 
 class Caller(Protocol):
@@ -219,6 +251,8 @@ class Gateway:
             return await self._pass(caller, proxied, "", dialect, why)
         model = parsed_request.model
         odd_name = len(model) > _MAX_MODEL_NAME or not model.isprintable()
+        if parsed_request.unmanaged == COMPACTS:
+            return await self._pass_compaction(caller, dialect, proxied)
         if detail := parsed_request.unmanaged or ("no model is so named" if odd_name else ""):
             reason = "over-bounds" if parsed_request.over_bounds else "unsupported-request"
             why = Unmanaged(reason, detail)
@@ -229,9 +263,49 @@ class Gateway:
         self, request: Request, caller: Caller, dialect: Dialect | None, raw: bytes
     ) -> Response:
         proxied = _proxied(request, caller, raw)
+        if dialect is not None and proxied.method == "POST" and proxied.path in _COMPACTING:
+            return await self._pass_compaction(caller, dialect, proxied)
         model = await self._offload(len(raw), _model_in, proxied)
         why = Unmanaged("not-a-conversation")
         return await self._pass(caller, proxied, model, dialect, why)
+
+    async def _pass_compaction(
+        self, caller: Caller, dialect: Dialect, proxied: ProxiedRequest
+    ) -> Response:
+        """Pass a request for a compaction by the provider on, and note that in its session."""
+        model = await self._offload(len(proxied.body), _model_in, proxied)
+        compaction = None
+        try:
+            parsed_request = await self._offload(
+                len(proxied.body), conversation_in, dialect, proxied.body, self._bounds
+            )
+            if parsed_request is not None:
+                compaction = await self._compaction(caller, dialect, parsed_request)
+        except StoreError:
+            if not self._outages.fail_open:
+                raise
+        why = Unmanaged("provider-compaction")
+        return await self._pass(caller, proxied, model, dialect, why, compaction=compaction)
+
+    async def _compaction(
+        self, caller: Caller, dialect: Dialect, parsed_request: ParsedRequest
+    ) -> "_Compaction | None":
+        owner, tenant = owner_of(dialect, parsed_request.identity, caller.key), caller.tenant
+        continued = await self._resolver.provider.continued(tenant, owner, dialect, parsed_request)
+        parsed_request = continued.parsed_request
+        chain = chain_of(dialect, parsed_request, caller.key, continued.root)
+        setup = self._setup(parsed_request, tenant)
+        incoming = IncomingRequest(tenant, dialect, parsed_request, chain, setup, key=caller.key)
+        session = continued.session or await self._resolver.session_of(incoming)
+        return _Compaction(session, owner, dialect) if session else None
+
+    async def _note_compaction(
+        self, tenant: str, compaction: "_Compaction", reader: CompactionReader
+    ) -> None:
+        note = compaction_note(compaction.owner, compaction.dialect, reader.payloads())
+        if note is not None:
+            drafts = [Author().draft(note)]
+            await self.sessions.log(tenant).append(compaction.session, drafts, expected=None)
 
     async def _small_body(self, request: Request, caller: Caller) -> bytes | Response:
         """The body, or another process's response to a request that is too large for this one."""
@@ -253,32 +327,21 @@ class Gateway:
         proxied: ProxiedRequest,
     ) -> Response:
         proxied.outcome.model = parsed_request.model
-        recall = HiddenRecall(dialect, self.sessions.log(caller.tenant)) if self._recall else None
-        if recall is not None:
+        recall = None
+        if self._recall and parsed_request.reference is None:
+            recall = HiddenRecall(dialect, self.sessions.log(caller.tenant))
             offered = await self._offload(len(parsed_request.raw), recall.offer, parsed_request)
             recall, parsed_request = (recall, offered) if offered else (None, parsed_request)
         upstream = self._upstreams.choose(parsed_request.model, dialect.name, proxied.prefix)
-        if limit := self.sessions.profile.max_steps:
-            await self._offload(
-                len(parsed_request.raw), check_steps, dialect, parsed_request, limit
-            )
-        named = request.headers.get(SESSION)
-        chain = await self._offload(
-            len(parsed_request.raw), chain_of, dialect, parsed_request, caller.key
-        )
-        setup = self._setup(parsed_request, caller.tenant)
-        incoming = IncomingRequest(
-            *(caller.tenant, dialect, parsed_request, chain, setup, named),
-            key=caller.key,
-            may_use=self._may_use and partial(self._may_use, caller),
-            recall=recall,
-        )
         charge = partial(self._charge, caller)
-
         context = self._context_of(caller.tenant)
         try:
             if caller.stale:
                 raise StoreUnavailable("The store did not answer when the key was checked.")
+            incoming = await self._incoming(request, caller, dialect, parsed_request)
+            incoming = replace(incoming, recall=recall)
+            if incoming.root and not incoming.parsed_request.held:
+                await self._check_names(caller, dialect, proxied, upstream)
             return await ManagedRequest(context, incoming, proxied, upstream, charge).answer()
         except StoreError:
             if not self._outages.fail_open:
@@ -287,33 +350,95 @@ class Gateway:
         model = parsed_request.model
         response = await self._pass(caller, proxied, model, dialect, why)
         if response.status_code == HTTPStatus.OK:
+            size, key = len(parsed_request.raw), caller.key
+            chain = await self._offload(size, chain_of, dialect, parsed_request, key)
             self.unmanaged.passed(caller.tenant, chain)
         return response
 
-    async def _pass(
+    async def _incoming(
+        self, request: Request, caller: Caller, dialect: Dialect, parsed_request: ParsedRequest
+    ) -> IncomingRequest:
+        """The request, with what the log has of what it continues from."""
+        owner, key = owner_of(dialect, parsed_request.identity, caller.key), caller.key
+        setup, named = self._setup(parsed_request, caller.tenant), request.headers.get(SESSION)
+        continued = await self._resolver.provider.continued(
+            caller.tenant, owner, dialect, parsed_request
+        )
+        reference, parsed_request = parsed_request.reference, continued.parsed_request
+        size = sum(map(len, parsed_request.messages[: parsed_request.held]))
+        size += len(parsed_request.raw)
+        if limit := self.sessions.profile.max_steps:
+            await self._offload(size, check_steps, dialect, parsed_request, limit)
+        root = continued.root
+        chain = await self._offload(size, chain_of, dialect, parsed_request, key, root)
+        return IncomingRequest(
+            *(caller.tenant, dialect, parsed_request, chain, setup, named),
+            key=key,
+            may_use=self._may_use and partial(self._may_use, caller),
+            conversation=conversation_of(request.headers),
+            reference=reference,
+            root=continued.root,
+            journal=(continued.root and named) or continued.journal,
+        )
+
+    async def _check_names(
+        self, caller: Caller, dialect: Dialect, proxied: ProxiedRequest, upstream: Upstream
+    ) -> None:
+        """Refuse a request that names what others may have left under the same provider's key.
+
+        What goes out as it came may name it anywhere, and in a body that cannot be read.
+        """
+        is_shared = caller.key and self._upstreams.is_shared(upstream, caller.tenant)
+        if dialect.state is NO_STATE or not is_shared:
+            return
+        raw = proxied.body
+        try:
+            body = await self._offload(len(raw), bounded_json, raw)
+        except ValueError:
+            body = None
+        if not isinstance(body, dict):
+            raise ReferenceUnknown(_UNREADABLE)
+        owner = owner_of(dialect, dialect.identity(body), caller.key)
+        for name in dialect.state.names(body):
+            if await self._resolver.provider.find(caller.tenant, owner, name) is None:
+                raise ReferenceUnknown(_UNKNOWN)
+
+    async def _pass(  # noqa: PLR0913 - one has a default
         self,
         caller: Caller,
         proxied: ProxiedRequest,
         model: str,
         dialect: Dialect | None,
         why: Unmanaged,
+        *,
+        compaction: "_Compaction | None" = None,
     ) -> Response:
         name = dialect.name if dialect else ""
         outcome = proxied.outcome
         outcome.model = model
         upstream = self._upstreams.choose(model, name, proxied.prefix)
         outcome.upstream = upstream.name
+        if dialect is not None and proxied.body:
+            await self._check_names(caller, dialect, proxied, upstream)
         response = await self._upstreams.send(upstream, proxied, max_bytes=None)
         outcome.answered(upstream.name, response.status_code)
         kind = response.headers.get("content-type", "")
         messages = dialect is not None and dialect.path == _MESSAGES
-        reader = UsageReader(stream=kind.startswith("text/event-stream"), messages=messages)
+        stream = kind.startswith("text/event-stream")
+        reader = UsageReader(stream=stream, messages=messages)
+        compacted = CompactionReader(dialect, stream=stream) if compaction and dialect else None
 
         async def body() -> AsyncGenerator[bytes]:
             try:
                 async for chunk in response.aiter_raw():
                     reader.take(chunk)
+                    if compacted is not None:
+                        compacted.take(chunk)
                     yield chunk
+                if compaction and compacted and response.is_success:
+                    noting = self._note_compaction(caller.tenant, compaction, compacted)
+                    with suppress(RefoldError):  # the client then continues in a new session
+                        await asyncio.shield(self._run_later(noting))
             finally:
                 self._run_later(response.aclose())
                 if response.is_success and proxied.method == "POST":
@@ -326,7 +451,8 @@ class Gateway:
 
         self._outages.count.passed_unmanaged(why.reason)
         proxied_stream = ProxiedStream(body(), response.status_code)
-        return with_headers(proxied_stream, response, managed=not_managed(*why))
+        ours = {"session": compaction.session} if compaction else {}
+        return with_headers(proxied_stream, response, managed=not_managed(*why), **ours)
 
     def _context_of(self, tenant: str) -> GatewayContext:
         """What a tenant's requests need; what its answers taught about models is its own."""

@@ -16,7 +16,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from refold.gateway.dialects.cache_marks import marks_of, restore_marks
+from refold.gateway.dialects.cache_marks import marks_of, move_mark_to_end, restore_marks
 from refold.gateway.dialects.dialect import Answer, Dialect, ParsedRequest
 from refold.gateway.dialects.hidden_calls import (
     HIDDEN_FORMS,
@@ -55,7 +55,7 @@ class HiddenRecall:
         tools: list[JsonValue] = defined if isinstance(defined, list) else []
         if any(body.get(name) for name in self._dialect.tools[1:]) or (defined and not tools):
             return None
-        if not self.form.merges and body.get("store") is not False:
+        if self._dialect.state.keeps(dict(body)):
             return None  # the provider keeps each round by itself, and clients may refer to it
         if any(map(recall_names, parsed_request.tools)):
             return None
@@ -156,6 +156,11 @@ class HiddenRecall:
         full = [*after.get(-1, [])]
         for index, message in enumerate(messages):
             full += [*instead.get(index, [message]), *after.get(index, [])]
+        later = len(after.get(len(messages) - 1, ()))
+        if later:
+            # Another round of the same exchange. Anthropic finds a cached beginning up to 20 blocks
+            # before a mark, and rounds may have more than that.
+            full = move_mark_to_end(full, len(full) - 1 - later)
         return tuple(full)
 
     def _instead(self, message: bytes, shown: ShownMessage, rows: Sequence[bytes]) -> list[bytes]:

@@ -100,25 +100,32 @@ class Rendered(NamedTuple):
     messages: Sequence[RenderedMessage]
 
 
-def render(
+def render(  # noqa: PLR0913 - three are choices
     dialect: Dialect,
     parsed_request: ParsedRequest,
     inputs: ViewInput,
     request: Request,
     *,
     drop_orphans: bool = False,
+    as_it_came: bool = False,
+    is_journal: bool = False,
 ) -> Rendered:
     """The body of a request: as it came if nothing is to be changed.
 
     With `drop_orphans`, results without their call go even if nothing else is changed, unless
-    nothing would be left to answer then.
+    nothing would be left to answer then. With `as_it_came`, nothing is changed: the provider
+    manages the context. Else it does not, once something is folded. A journal's view (`is_journal`)
+    holds whatever passed, so more than the client sent.
 
     Raises:
         HistoryMismatch: What the view holds is not, or not up to its end, the client's.
     """
     messages, layout = parsed_request.messages, request.plan.layout
     indexes = match_rows(dialect, messages, inputs)
-    check_history(dialect, parsed_request, inputs, indexes)
+    if not is_journal:
+        check_history(dialect, parsed_request, inputs, indexes)
+    if inputs.foldings and not as_it_came:
+        parsed_request = dialect.unedited(parsed_request)
     rewritten = {
         row.seq
         for row in inputs.rows
@@ -139,7 +146,7 @@ def render(
     unchanged = [
         RenderedMessage(message, seqs.get(index), message) for index, message in enumerate(messages)
     ]
-    if untouched and not (drop_orphans and reasons >= _ORPHAN):
+    if as_it_came or (untouched and not (drop_orphans and reasons >= _ORPHAN)):
         return Rendered(parsed_request.raw, rewritten, unchanged)
     edited = {ref.seq for ref in layout.changes}
     rows = [

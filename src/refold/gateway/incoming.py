@@ -15,19 +15,20 @@ neither gets into the other's way: the first takes one that nobody has continued
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import islice
 from typing import Final, Literal, NamedTuple
 
-from refold.gateway.dialects.dialect import Dialect, ParsedRequest
+from refold.gateway.dialects.dialect import Dialect, ParsedRequest, Reference
 from refold.gateway.hidden_recall import HiddenRecall
 from refold.gateway.sessions import AgentIdentity, GatewaySession, SessionStart
 from refold.log import Mark, Marked, Title
 from refold.models.experience import Setup
 from refold.session import Session
+from refold.terminal_text import whole_words
 from refold.wire import Wire, wire_for
 from refold.wire.fingerprint import digest, prefix_keys, users_words
 
@@ -45,6 +46,20 @@ _MAX_SCANNED: Final = 200
 _MAX_CHUNK: Final = 500
 """Messages that are appended at once where it may be done piece by piece."""
 _MAX_CHUNK_BYTES: Final = 256 * 1024
+_MAX_HINT: Final = 200
+_CONVERSATION_HEADERS: Final = (
+    "x-claude-code-session-id",
+    "x-qwen-code-session-id",
+    "thread-id",  # of Codex: its sub-agents share the session
+    "conversation_id",
+    "session_id",
+    "session-id",
+    "x-opencode-session",
+    "x-session-affinity",
+    "x-session-id",
+    "x-client-session-id",
+)
+"""Where agents say which conversation a request is of. Names of turns and requests are none."""
 _MARKED_TURNS: Final = 8
 """Of a history with turns that are not in the log yet, the newest that get marks of their own. Each
 mark is an append, and after an outage all conversations come at once."""
@@ -137,13 +152,31 @@ def extend_chain(
     )
 
 
-def chain_of(dialect: Dialect, parsed_request: ParsedRequest, key: str) -> Chain:
+def owner_of(dialect: Dialect, identity: Sequence[str], key: str) -> bytes:
+    """Whose conversation it is: others, or the same caller in another format, share nothing."""
+    return digest(dialect.name, key, *(identity or ("",)))
+
+
+def chain_of(dialect: Dialect, parsed_request: ParsedRequest, key: str, root: str = "") -> Chain:
     """The chain of a request that came with a key.
 
-    Its seed is the caller's: conversations of others, or in another format, share no link.
+    Its seed is the caller's: conversations of others, or in another format, share no link. What
+    only the provider has of a conversation (`root`) is part of it: two that continue from different
+    things are never one.
     """
-    seed = digest(dialect.name, key, *(parsed_request.identity or ("",)))
+    seed = owner_of(dialect, parsed_request.identity, key)
+    seed = digest(seed.hex(), root) if root else seed
     return extend_chain(dialect, (seed, seed, seed), parsed_request.messages)
+
+
+def conversation_of(headers: Mapping[str, str]) -> str:
+    """The client's own name of its conversation, where its headers have one.
+
+    A sub-agent of Claude Code has the same session as its parent, and a name of its own.
+    """
+    name = next(filter(None, map(headers.get, _CONVERSATION_HEADERS)), "")
+    agent = headers.get("x-claude-code-agent-id") or ""
+    return f"{name}/{agent}"[:_MAX_HINT] if name and agent else name[:_MAX_HINT]
 
 
 def key_of(step: Step, link: bytes) -> bytes:
@@ -281,6 +314,19 @@ class IncomingRequest:
     """Whether the caller may continue a session that it names; None: any."""
     recall: HiddenRecall | None = None
     """Answers the model's calls to the tools that the gateway has added, if it has."""
+    conversation: str = ""
+    """The client's own name of its conversation, if its headers have one: a hint, no proof."""
+    reference: Reference | None = None
+    """What the client continues from, also where the whole conversation is sent instead."""
+    root: str = ""
+    """What the provider alone has of the conversation; empty if the request has all of it."""
+    journal: str = ""
+    """The session that takes whatever passes of a conversation which the provider keeps."""
+
+    @property
+    def owner(self) -> bytes:
+        """Whose conversation it is, whatever the provider has of it."""
+        return owner_of(self.dialect, self.parsed_request.identity, self.key)
 
     @property
     def messages(self) -> tuple[bytes, ...]:
@@ -296,9 +342,9 @@ class IncomingRequest:
 
     @property
     def hint(self) -> str:
-        """The client's name of its conversation, where the format has a field for it."""
+        """The client's name of its conversation, in a field of the format or in a header."""
         name = self.parsed_request.body.get("prompt_cache_key")
-        return name if isinstance(name, str) else ""
+        return name if isinstance(name, str) and name else self.conversation
 
     @property
     def title(self) -> str | None:
@@ -312,7 +358,7 @@ class IncomingRequest:
         words = next((line for text in texts if (line := _one_line(text[:1_000]))), None)
         if words is None:
             return None
-        return words if len(words) <= _MAX_TITLE else f"{words[:_MAX_TITLE]}…"
+        return words if len(words) <= _MAX_TITLE else f"{whole_words(words, _MAX_TITLE)}…"
 
     @property
     def sourced_title(self) -> Title | None:

@@ -6,10 +6,11 @@ can be one text or ten thousand messages. Both are known before anything is pars
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, NamedTuple, ParamSpec, Protocol, TypeVar
 
+from pydantic import JsonValue
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -68,6 +69,24 @@ class UnloggedAnswer(NamedTuple):
     is_response: bool
     usage: Usage | None = None
     note: str = ""
+    owner: str = ""
+    """Whose it is, as a hexadecimal number."""
+    is_kept: bool = False
+    """Whether its provider keeps it."""
+    id: str = ""
+    """The provider's name of it, where it is not a whole response."""
+    edits: Sequence[str] = ()
+    """What the provider has cleared from the context, likewise."""
+    root: str = ""
+    """What the provider alone has of the conversation."""
+    is_shortened: bool = False
+    """Whether its model was sent less than the log has."""
+    signal: str = ""
+    """What the stream said of a compaction by the provider."""
+    notes: Sequence[tuple[str, JsonValue]] = ()
+    """What else is noted with it: words and data."""
+    key: str = ""
+    """The id of the key that the request came with."""
 
 
 class LoggedAnswer(NamedTuple):

@@ -26,15 +26,24 @@ from starlette.responses import Response
 from refold.errors import Conflict, RefoldError, StoreError, ViewTooLarge
 from refold.fold.compactor import AUTO
 from refold.gateway.client_keys import lending
-from refold.gateway.dialects.dialect import Answer, ParsedRequest
+from refold.gateway.dialects.dialect import Answer, ParsedRequest, Reference
 from refold.gateway.dialects.hidden_calls import HiddenCall
 from refold.gateway.dialects.hidden_streams import StreamRewriter
 from refold.gateway.hidden_recall import HINT, MAX_ROUNDS
 from refold.gateway.history import HistoryMismatch, check_history, extras_of, render
 from refold.gateway.incoming import IncomingRequest, SessionLease
 from refold.gateway.large_requests import LargeRequests, ThreadOffload, UnloggedAnswer, is_large
+from refold.gateway.provider_state import (
+    KnownAnswer,
+    answer_notes,
+    context_note,
+    is_unknown,
+    left_alone,
+    lost_note,
+)
 from refold.gateway.session_resolver import SessionResolver
-from refold.gateway.unmanaged import MANAGED, NOT_LOGGED, UnmanagedTurns
+from refold.gateway.unmanaged import NOT_LOGGED, UnmanagedTurns
+from refold.gateway.unmanaged import managed as managed_value
 from refold.gateway.upstream import (
     AnyResponse,
     ProxiedRequest,
@@ -135,6 +144,12 @@ class ManagedRequest:
         """The entries that the client sends back in another form than the log has."""
         self._compaction_signal = ""
         """What the stream said when the provider compacted its own context."""
+        self._by_provider = incoming.root
+        """Why the provider has the last word on what the model sees; empty if we have it."""
+        self._is_shortened = False
+        """Whether what was sent has less than the log, by Refold's edits."""
+        self._lost: Reference | None = None
+        """What the provider does not have any more, so that all was sent instead."""
         self._rounds: list[Answer] = []
         """The answers before the last one that only called hidden tools."""
         self._bodies: list[bytes] = []
@@ -188,6 +203,8 @@ class ManagedRequest:
             if isinstance(result, Response):
                 return result
             overflow, refused = result
+            if self._incoming.root:
+                break  # what is too long is not here
             reserve = self._lease.session.setup.budget.reserve
             context.experiences.refused(model, self._sent_tokens, overflow, reserve)
             # If the answer alone is to have more than half of what the provider takes, no
@@ -212,9 +229,11 @@ class ManagedRequest:
         self._context.experiences.resume(session.setup)
         setup = self._context.setup(incoming)
         async with self._lease.opened.turn:
+            self._by_provider = self._provider_context(forced=forced)
+            setup = left_alone(setup, session.inputs) if self._by_provider else setup
             with self._lending():
                 possible = self._context.summaries.possible(incoming.tenant, setup)
-                session.allow_folds(summarizer=possible)
+                session.allow_folds(summarizer=possible, on=not self._by_provider)
                 if setup is not session.setup:
                     await session.switch(setup)
                 if forced:  # the refusal took a while
@@ -231,6 +250,17 @@ class ManagedRequest:
             if self._context.receipts:
                 self._receipt = await self._read_receipt()
         return self._body_sent
+
+    def _provider_context(self, *, forced: bool) -> str:
+        """Why the provider manages the context of the request; empty if that is done here.
+
+        One of the two compacts, never both: where something is folded already, or the provider
+        refuses the request for its length, its own edits are taken out of the request.
+        """
+        edits = self._incoming.parsed_request.edits
+        if self._incoming.root or not edits or forced or self._lease.session.inputs.foldings:
+            return self._incoming.root
+        return ", ".join(edits)
 
     async def _read_receipt(self) -> str:
         opened, tenant = self._lease.opened, self._incoming.tenant
@@ -252,20 +282,25 @@ class ManagedRequest:
             session.inputs,
             request,
             drop_orphans=session.setup.profile.fit.orphans == "drop",
+            as_it_came=bool(self._by_provider),
+            is_journal=bool(self._incoming.journal),
         )
         self._body_sent, self._rewritten = rendered.body, rendered.rewritten
         client = sha256(self._proxied.body).hexdigest()
         unchanged = self._body_sent is self._proxied.body
+        self._is_shortened = self._body_sent is not parsed_request.raw
         inputs = session.inputs
         forms = self._lease.opened.sent.forms_of(
             session.record,
             rendered.messages,
             lambda seq: inputs.rows[inputs.at(seq)].payload,
-            edited=self._body_sent is not parsed_request.raw,
+            edited=self._is_shortened,
         )
         return {
             "client": client,
             "sent": client if unchanged else sha256(self._body_sent).hexdigest(),
+            **({"provider": self._by_provider} if self._by_provider else {}),
+            **({"held": str(parsed_request.held)} if unchanged and parsed_request.held else {}),
             **forms,
         }
 
@@ -278,12 +313,14 @@ class ManagedRequest:
         return recall.without_choice(parsed_request)
 
     def _full_request(self) -> ParsedRequest:
-        """The same, with what the client does not see of its conversation."""
-        recall = self._incoming.recall
-        if recall is None:
-            return self._parsed_request
+        """The same, with what the client does not see, or does not send, of its conversation."""
+        recall, parsed_request = self._incoming.recall, self._parsed_request
         rows = [row.payload for row in self._lease.session.inputs.rows]
-        return recall.full(self._parsed_request, rows)
+        if self._incoming.journal:
+            own = parsed_request.messages[parsed_request.held :]
+            parsed_request = replace(parsed_request, messages=own)
+            return self._incoming.dialect.continuing(parsed_request, rows[: -len(own)])
+        return recall.full(parsed_request, rows) if recall is not None else parsed_request
 
     async def _receive(self, response: httpx2.Response) -> "Response | _TooLong":
         status, kind = response.status_code, response.headers.get("content-type", "")
@@ -292,12 +329,14 @@ class ManagedRequest:
         content = await response.aread()
         await response.aclose()
         if status != _OK:
+            if self._detach(status, content):
+                return await self._send_until_it_fits()
             overflow = overflow_of(status, content)
             if overflow is not None:
                 return _TooLong(overflow, self._with_headers(Response(content, status), response))
             await self._shield(self._fail(f"The upstream answered {status}."))
         elif self._is_large(content):
-            await self._shield(self._log_elsewhere((content,), is_response=True))
+            await self._shield(self._log_elsewhere((content,)))
         else:
             read = self._incoming.dialect.answer
             answer = await self._context.offload(len(content), read, content)
@@ -311,6 +350,17 @@ class ManagedRequest:
                 await self._shield(self._log(answer))
                 content = self._merged(content)
         return self._with_headers(Response(content, status), response)
+
+    def _detach(self, status: int, error: bytes) -> bool:
+        """Whether to send the whole conversation: the provider does not have its beginning."""
+        incoming = self._incoming
+        reference = incoming.reference
+        if reference is None or self._lost or incoming.root or not is_unknown(status, error):
+            return False
+        self._lost = reference
+        parsed_request = incoming.dialect.detached(incoming.parsed_request, lost=True)
+        self._incoming = replace(incoming, parsed_request=parsed_request)
+        return True
 
     # Rounds in which the model reads back.
 
@@ -328,7 +378,8 @@ class ManagedRequest:
         self._charge_for(answer.usage, sum(map(len, answer.payloads)))
         self._rounds.append(answer)
         async with self._lease.opened.turn:
-            await session.answer(*answer.payloads, usage=answer.usage)
+            key = self._incoming.key or None
+            await session.answer(*answer.payloads, usage=answer.usage, key=key)
             await session.say(*await recall.run(session.name, calls))
 
     def _merged(self, content: bytes) -> bytes:
@@ -354,6 +405,9 @@ class ManagedRequest:
         await stream.begin()
         overflow = None
         if stream.error is not None:
+            if self._detach(HTTPStatus.BAD_REQUEST, stream.error):
+                await response.aclose()
+                return await self._send_until_it_fits()
             overflow = overflow_of(None, stream.error)
         elif stream.silent:
             window = self._lease.session.setup.budget.window
@@ -451,7 +505,7 @@ class ManagedRequest:
             return
         if any(map(self._is_large, answer.payloads)):
             words = note.text if note else ""
-            await self._log_elsewhere(answer.payloads, usage=answer.usage, note=words)
+            await self._log_elsewhere(answer.payloads, answer=answer, note=words)
             return
         self._charge_for(answer.usage, sum(map(len, answer.payloads)))
         try:
@@ -479,15 +533,25 @@ class ManagedRequest:
         self,
         pieces: tuple[bytes, ...],
         *,
-        is_response: bool = False,
-        usage: Usage | None = None,
+        answer: Answer | None = None,
         note: str = "",
     ) -> None:
+        """Have another process log an answer, or read one in a whole response first."""
         lease, incoming = self._lease, self._incoming
+        usage = answer.usage if answer else None
         assert self._context.large is not None  # noqa: S101 - the answer is large
         unlogged = UnloggedAnswer(
             *(incoming.tenant, incoming.dialect.path, lease.session.name, incoming.chain.tip),
-            *(lease.tip, pieces, is_response, usage, note),
+            *(lease.tip, pieces, answer is None, usage, note),
+            owner=incoming.owner.hex(),
+            is_kept=self._is_kept,
+            id=answer.id if answer else "",
+            edits=answer.edits if answer else (),
+            root=incoming.root,
+            is_shortened=self._is_shortened,
+            signal=self._compaction_signal,
+            notes=[(each.text, each.data) for each in self._context_notes()],
+            key=incoming.key,
         )
         try:
             logged = await self._context.large.log_answer(unlogged)
@@ -502,6 +566,8 @@ class ManagedRequest:
             return
         self._charge_for(logged.usage, logged.size)
         self._logged_in = logged.session
+        if not note:
+            lease.opened.by_provider = self._by_provider
         await lease.release()
 
     def _charge_for(self, usage: Usage | None, size: int) -> None:
@@ -530,9 +596,8 @@ class ManagedRequest:
         mark = lease.answer_mark(self._shown(answer))
         mark = mark._replace(nth=len(answer.payloads) - 1)
         differing = sorted(self._rewritten - opened.noted)
-        if note is None and (signal := self._compaction_signal):
-            words = "The provider compacted its own context. What is kept here is unchanged."
-            note = Note(words, {"gateway": "provider compacted", "signal": signal})
+        is_whole = note is None
+        notes = self._provider_notes(answer) if is_whole else []
         if note is None and differing:
             entries = ", ".join(map(str, differing))
             words = (
@@ -543,19 +608,57 @@ class ManagedRequest:
         async with opened.turn:
             with self._lending():  # some profiles fold after the turn
                 appended = await lease.session.answer(
-                    *answer.payloads, usage=answer.usage, note=note, mark=mark
+                    *answer.payloads,
+                    usage=answer.usage,
+                    note=note,
+                    notes=notes,
+                    mark=mark,
+                    key=self._incoming.key or None,
                 )
         self._outcome.session = lease.session.name
+        if is_whole:
+            opened.by_provider = self._by_provider
+        if notes and self._is_kept and answer.id:
+            owner, root = self._incoming.owner, self._incoming.root
+            where = lease.session.name, appended.first + mark.nth
+            known = KnownAnswer(*where, root, self._is_shortened)
+            provider = self._context.resolver.provider
+            provider.remember(self._incoming.tenant, owner, answer.id, known)
         self._context.resolver.remember_answer(
             lease, mark.key, appended.first + mark.nth, answer.payloads
         )
         self._keep_last(answer, appended.last)
+
+    @property
+    def _is_kept(self) -> bool:
+        """Whether the provider keeps the answer, so that requests may refer to it."""
+        return self._incoming.dialect.state.keeps(dict(self._incoming.parsed_request.body))
+
+    def _provider_notes(self, answer: Answer) -> list[Note]:
+        """What the provider keeps of the answer, and what it did with the context."""
+        incoming = self._incoming
+        notes = answer_notes(
+            *(incoming.owner, incoming.dialect, answer),
+            is_kept=self._is_kept,
+            root=incoming.root,
+            is_shortened=self._is_shortened,
+            signal=self._compaction_signal,
+        )
+        return [*notes, *self._context_notes()]
+
+    def _context_notes(self) -> list[Note]:
+        notes = [lost_note(self._lost)] if self._lost else []
+        if self._by_provider and self._lease.opened.by_provider != self._by_provider:
+            notes.append(context_note(self._by_provider))
+        return notes
 
     def _keep_last(self, answer: Answer, head: int) -> None:
         """Keep what was sent, if the model may be asked for a summary below it."""
         opened, parsed_request = self._lease.opened, self._incoming.parsed_request
         setup, request, body = opened.session.setup, self._request, self._body_sent
         wanted = setup.profile.summarizer == AUTO and self._context.summaries.in_process
+        # What is behind a reference is not in the body, as long as that goes out as it came.
+        wanted = wanted and (parsed_request.reference is None or body is not parsed_request.raw)
         if not wanted or request is None or not answer.complete or len(body) > MAX_KEPT:
             opened.last = None
             return
@@ -622,7 +725,7 @@ class ManagedRequest:
         """
         name = self._outcome.session = self._logged_in or self._lease.session.name
         request = f"{self._planned_in or name}:{self._record}"
-        managed = MANAGED if self._is_logged else NOT_LOGGED
+        managed = managed_value(self._by_provider, logged=self._is_logged)
         more = {"receipt": self._receipt} if self._receipt else {}
         ours = {"session": name, "request": request, "managed": managed, **more}
         return with_headers(made, response, **ours)

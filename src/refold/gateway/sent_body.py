@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
+from itertools import product
 from typing import Final, Literal, NamedTuple
 
 from pydantic import JsonValue
@@ -65,12 +66,19 @@ async def sent_body(log: Log, session: str, seq: int) -> SentBody:
     ordered = await _ordered(log, session, seq, as_sent)
     if ordered is not None:
         candidates.insert(0, _marked(ordered, marks))
-    for each in candidates:
-        body = _assembled(dialect, each, extras)
+    held = hashes.get("held", "")
+    count = int(held) if held.isdigit() else 0
+    settings = _object(from_json(extras["settings"]))
+    if not count and dialect.state.reference(settings) is not None:
+        settings = dialect.state.detached(settings)
+    unedited = dialect.state.unedited(settings)
+    variants = [settings, *([unedited] if unedited != settings else [])]
+    for each, fields in product(candidates, variants):
+        body = _assembled(dialect, each[count:], extras, fields)
         for spelled in _spellings(body):
             if sha256(spelled).hexdigest() == hashes.get("sent"):
                 return SentBody(each, shown, headers, dialect.path, spelled, "exact")
-    body = _assembled(dialect, candidates[0], extras)
+    body = _assembled(dialect, candidates[0][count:], extras, settings)
     return SentBody(candidates[0], shown, headers, dialect.path, body, "respelled")
 
 
@@ -223,9 +231,13 @@ def _marks_in(dumped: bytes) -> Iterator[_Mark]:
 # The whole body.
 
 
-def _assembled(dialect: Dialect, messages: Sequence[bytes], extras: Mapping[str, bytes]) -> bytes:
-    settings: JsonValue = from_json(extras["settings"])
-    values = {name: compact_json(x) for name, x in _object(settings).items()}
+def _assembled(
+    dialect: Dialect,
+    messages: Sequence[bytes],
+    extras: Mapping[str, bytes],
+    settings: Mapping[str, JsonValue],
+) -> bytes:
+    values = {name: compact_json(x) for name, x in settings.items()}
     instructions: JsonValue = from_json(extras.get("instructions", b"null"))
     if dialect.instructions is None:
         lead = instructions if isinstance(instructions, list) else []

@@ -3,6 +3,7 @@
 `refold.gateway.incoming` says how a request is recognized.
 """
 
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from itertools import takewhile
@@ -19,7 +20,7 @@ from refold.errors import (
     StoreError,
 )
 from refold.gateway.dialects import DIALECTS
-from refold.gateway.dialects.dialect import Dialect
+from refold.gateway.dialects.dialect import Answer, Dialect
 from refold.gateway.history import match_rows
 from refold.gateway.incoming import (
     AnswerMarks,
@@ -38,6 +39,7 @@ from refold.gateway.incoming import (
     locate_pending,
 )
 from refold.gateway.large_requests import LoggedAnswer, UnloggedAnswer
+from refold.gateway.provider_state import ProviderAnswers, answer_notes
 from refold.gateway.recent_answers import (
     AnswerCache,
     Delegation,
@@ -58,6 +60,7 @@ _MAX_READ: Final = 64
 """Answers that are read to tell apart those with the same ids."""
 _MAX_RENAMED: Final = 4
 """Answers whose names are read from the log for one request."""
+_MAX_HINTS: Final = 10_000
 _MAX_AMBIGUOUS: Final = 4
 """Answers of one history that are told apart this way."""
 _COMPACTED: Final = Note(
@@ -81,7 +84,10 @@ class SessionResolver:
         self._sessions = sessions
         self._new_name = new_name
         self._answers = AnswerCache()
+        self._hints: OrderedDict[tuple[str, str], str] = OrderedDict()
+        """By session, what its client calls the conversation."""
         self.recent = RecentAnswers(share)
+        self.provider = ProviderAnswers(sessions.log)
 
     async def lease(self, incoming: IncomingRequest) -> SessionLease:
         """The session of a request, with the request's messages in it.
@@ -95,15 +101,19 @@ class SessionResolver:
             rows = [] if cached else await log.marked(chain.keys)
             resources = AsyncExitStack()
             try:
+                if incoming.journal:
+                    return await self._use_journal(incoming, rows, resources)
                 if incoming.session is not None:
                     return await self._use_named(incoming, incoming.session, rows, resources)
                 location, cached = cached or await self._locate(incoming, rows), None
+                location = self._agreeing(incoming, location, rows)
                 return await self._use(incoming, location, resources)
             except Conflict:
                 await resources.aclose()
             except (SessionForgotten, SessionNotFound):  # in this moment, or elsewhere
                 await resources.aclose()
-                name = incoming.session or ("" if isinstance(location, New) else location.session)
+                name = incoming.session or incoming.journal
+                name = name or ("" if isinstance(location, New) else location.session)
                 await self._sessions.drop(incoming.tenant, name)
             except BaseException:
                 await resources.aclose()
@@ -115,7 +125,7 @@ class SessionResolver:
     ) -> None:
         """Remember an answer that was logged; `seq` is the entry with its mark."""
         incoming, opened = lease.incoming, lease.opened
-        if incoming.session is not None:  # names that people give are given again
+        if incoming.session is not None or incoming.journal:  # such names are given again
             return
         self._answers.put(incoming.tenant, key, lease.session.name, seq)
         answer = RecentAnswer(
@@ -149,20 +159,40 @@ class SessionResolver:
     async def log_answer(self, unlogged: UnloggedAnswer) -> LoggedAnswer:
         """Log the answer to a request that another process placed."""
         dialect = DIALECTS[unlogged.path]
-        payloads, usage = unlogged.pieces, unlogged.usage
+        answer: Answer | None = Answer(
+            *(unlogged.pieces, unlogged.usage, ""),
+            complete=not unlogged.note,
+            id=unlogged.id,
+            edits=tuple(unlogged.edits),
+        )
         if unlogged.is_response:
             answer = dialect.answer(b"".join(unlogged.pieces))
-            if answer is None or not answer.payloads:
-                return LoggedAnswer("", None, 0)
-            payloads, usage = answer.payloads, answer.usage
+        if answer is None or not answer.payloads:
+            return LoggedAnswer("", None, 0)
+        payloads, usage = answer.payloads, answer.usage
         chain = extend_chain(dialect, unlogged.chain, payloads)
         mark = Mark(key_of("answered", chain.links[-1]), len(payloads) - 1, unlogged.tip)
         note = Note(unlogged.note, {"gateway": "interrupted"}) if unlogged.note else None
+        notes = answer_notes(
+            *(bytes.fromhex(unlogged.owner), dialect, answer),
+            is_kept=unlogged.is_kept,
+            root=unlogged.root,
+            is_shortened=unlogged.is_shortened,
+            signal=unlogged.signal,
+        )
+        notes += [Note(words, data) for words, data in unlogged.notes]
 
         async def append(name: str) -> LoggedAnswer:
             async with self._sessions.lease(unlogged.tenant, name) as leased, leased.turn:
                 await leased.session.catch_up()
-                await leased.session.answer(*payloads, usage=usage, note=note, mark=mark)
+                await leased.session.answer(
+                    *payloads,
+                    usage=usage,
+                    note=note,
+                    notes=[] if note else notes,
+                    mark=mark,
+                    key=unlogged.key or None,
+                )
             return LoggedAnswer(name, usage, sum(map(len, payloads)))
 
         try:
@@ -192,14 +222,70 @@ class SessionResolver:
 
     # Where a request continues.
 
+    async def session_of(self, incoming: IncomingRequest) -> str | None:
+        """The session that has a history, if one does; nothing is appended."""
+        rows = await self._sessions.log(incoming.tenant).marked(incoming.chain.keys)
+        answer = last_answer(incoming.chain, await self._disambiguate(incoming, rows))
+        return answer.rows[0].session if answer is not None else None
+
     async def _locate(self, incoming: IncomingRequest, rows: Sequence[Marked]) -> Location:
         """Where a request continues, by its marks, or by its words."""
-        rows = await self._disambiguate(incoming, rows)
+        rows = await self._disambiguate(incoming, self._hinted(incoming, rows))
         location = await self._resume(incoming, locate(incoming.chain, rows))
         if isinstance(location, New):
             session = self.recent.compacted(_history(incoming))
+            if session is None and incoming.parsed_request.edits:
+                session = await self.provider.compacted(
+                    incoming.tenant, incoming.owner, incoming.dialect, incoming.messages
+                )
             return Rewritten(session) if session is not None else location
-        return location
+        return self._agreeing(incoming, location, rows)
+
+    # What clients call their conversations. A name alone joins nothing: content decides what may be
+    # continued. But where two conversations have the same content, each continues its own session,
+    # and one with another name than the session's continues in a fork of it.
+
+    def _hint(self, incoming: IncomingRequest, session: str) -> str:
+        return self._hints.get((incoming.tenant, session), "")
+
+    def _disagrees(self, incoming: IncomingRequest, session: str) -> bool:
+        hint = self._hint(incoming, session)
+        return bool(hint and incoming.conversation and hint != incoming.conversation)
+
+    def _note_hint(self, lease: SessionLease) -> None:
+        incoming = lease.incoming
+        if not incoming.conversation:
+            return
+        key = incoming.tenant, lease.session.name
+        self._hints[key] = incoming.conversation
+        self._hints.move_to_end(key)
+        if len(self._hints) > _MAX_HINTS:
+            self._hints.popitem(last=False)
+
+    def _hinted(self, incoming: IncomingRequest, rows: Sequence[Marked]) -> Sequence[Marked]:
+        """The marks without those in sessions of other conversations, if some are in its own."""
+        own = {
+            row.session
+            for row in rows
+            if incoming.conversation and self._hint(incoming, row.session) == incoming.conversation
+        }
+        if not own:
+            return rows
+        return [row for row in rows if not self._disagrees(incoming, row.session)]
+
+    def _agreeing(
+        self, incoming: IncomingRequest, location: Location, rows: Sequence[Marked]
+    ) -> Location:
+        """The location, but a branch where it is in the session of another conversation."""
+        if not isinstance(location, Continue | Retry):
+            return location
+        if not self._disagrees(incoming, location.session):
+            return location
+        if isinstance(location, Continue):
+            return Branch(location.session, location.seq, location.new)
+        answer = last_answer(incoming.chain, rows)
+        own = [row for row in answer.rows if row.session == location.session] if answer else []
+        return Branch(own[0].session, own[0].seq, answer.message + 1) if answer and own else New()
 
     async def _disambiguate(
         self, incoming: IncomingRequest, rows: Sequence[Marked]
@@ -321,6 +407,7 @@ class SessionResolver:
                 else:
                     lease = await self._begin(incoming, resources)
         lease.opened.agent = incoming.agent
+        self._note_hint(lease)
         return lease
 
     async def _shares_opening(
@@ -363,6 +450,29 @@ class SessionResolver:
             case New() | Rewritten():
                 lease.tip = None
                 await lease.append(0, lambda: _clear(session))
+        return lease
+
+    async def _use_journal(
+        self, incoming: IncomingRequest, rows: Sequence[Marked], resources: AsyncExitStack
+    ) -> SessionLease:
+        """Use the session that takes whatever passes of a conversation the provider keeps.
+
+        What was asked last and not answered is not logged again: clients retry by themselves.
+        """
+        name = incoming.journal
+        await self._sessions.drop_restarted(incoming.tenant, name)
+        lease = await self._open(incoming, name, resources)
+        if incoming.session is not None:
+            await self._check_owner(lease, name)
+        await lease.session.catch_up()
+        failed = key_of("failed", incoming.chain.end)
+        for row in rows:
+            if (row.session, row.key, row.seq) == (name, failed, row.tip) and row.before:
+                lease.tip = row.tip
+                await lease.retry(row.before)
+                return lease
+        lease.tip = None
+        await lease.append(incoming.parsed_request.held)
         return lease
 
     async def _check_owner(self, lease: SessionLease, name: str) -> None:
@@ -419,7 +529,7 @@ class SessionResolver:
         parent: str | None = None,
     ) -> SessionLease:
         # A session that was located is there: it is not begun again where it was forgotten.
-        may_begin = new or incoming.session is not None
+        may_begin = new or incoming.session is not None or bool(incoming.journal)
         opening = Opening(
             incoming.dialect.name if may_begin else None,
             incoming.setup,

@@ -20,13 +20,13 @@ from refold.gateway.history import SentForms
 from refold.log import CODEC, Author, Log, Opened, Origin, Span, Store, Title
 from refold.log.kinds import Forgotten
 from refold.memory import daily_notes
+from refold.models.accounts import Accounts
 from refold.models.catalog import ModelSettings, Overrides
 from refold.models.experience import Experiences, Setup, recall_names
 from refold.recall.text import model_of
 from refold.session import Session
 from refold.session.live_view import check_format, opening_entry
 from refold.session.pool import SessionKey, SessionPool
-from refold.session.receipt import Accounts
 from refold.view import Profile
 
 if TYPE_CHECKING:
@@ -94,10 +94,12 @@ class GatewaySession:
     summary of what came before their newest answer."""
     noted: set[int] = field(default_factory=set[int])
     """Entries that the client sends back in another form, and of which the log has a note."""
+    by_provider: str = ""
+    """Why the provider managed the context of the last request, if it did."""
     sent: SentForms = field(default_factory=SentForms, repr=False)
+    """What the last request was made of, to keep what the next one adds."""
     accounts: Accounts = field(default_factory=Accounts, repr=False)
     """What was billed and what sending everything would have cost, as far as it was read."""
-    """What the last request was made of, to keep what the next one adds."""
 
     # Folds are made by the tenant's engine, which outlives its sessions, and nobody watches the
     # session: there is nothing to wait for, and nothing to close.

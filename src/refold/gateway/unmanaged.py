@@ -22,6 +22,7 @@ from refold.log import Marked
 Reason = Literal[
     "not-a-conversation",
     "over-bounds",
+    "provider-compaction",
     "store-unavailable",
     "unreadable-body",
     "unsupported-request",
@@ -35,6 +36,8 @@ MAX_TURNS: Final = 10_000
 """Conversations with turns that are not logged, of which the gateway remembers fingerprints."""
 MAX_AGE: Final = 3_600.0
 """Seconds after the turn, or after the store is back, until it counts as lost."""
+_MAX_DETAIL: Final = 1_200
+"""Characters of a header: clients that got a longer one would refuse the answer."""
 _SWEEPS: Final = 8
 """How often, within the maximum age, overdue turns are looked for."""
 _LOG_PAUSE: Final = 10.0
@@ -49,8 +52,21 @@ def not_managed(reason: Reason, detail: str = "") -> str:
     """The value of `Refold-Managed`, a structured field (RFC 9651): a token with parameters."""
     if not detail:
         return f"no; reason={reason}"
-    quoted = detail.replace("\\", "\\\\").replace('"', '\\"')
-    return f'no; reason={reason}; detail="{quoted}"'
+    return f"no; reason={reason}; detail={_quoted(detail)}"
+
+
+def managed(by: str = "", *, logged: bool = True) -> str:
+    """The value of `Refold-Managed` for a request that was managed.
+
+    `by` says why the provider has the last word on what the model sees, if it has.
+    """
+    value = MANAGED if logged else NOT_LOGGED
+    return f"{value}; context=provider; detail={_quoted(by)}" if by else value
+
+
+def _quoted(text: str) -> str:
+    escaped = text[:_MAX_DETAIL].replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 class Count(Protocol):

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from pydantic_core import from_json
 from starlette.responses import Response, StreamingResponse
 
-from refold.errors import InvalidInput, NotPassedOn
+from refold.errors import InvalidInput, NoProviderKey, NotPassedOn
 from refold.gateway.dialects.dialect import anthropic_usage, openai_usage, without_nulls
 from refold.gateway.dialects.events import Events, EventTooLarge
 from refold.gateway.outcome import InvalidAnswer, Outcome
@@ -26,6 +26,7 @@ MAX_ANSWER: Final = 64 * 1024 * 1024
 _MAX_ERROR: Final = 1024 * 1024
 _UNPACKED_PIECE: Final = 256 * 1024
 _ERROR_STATUS: Final = 400
+_UNAUTHORIZED: Final = 401
 _STATUSES: Final = range(200, 600)
 _REDACTED: Final = b"..."
 _ENCODINGS: Final = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": 0}
@@ -66,6 +67,8 @@ _QUERY: Final = re.compile(r"[!\x22\x24-\x7e]*")
 _MAX_DECODINGS: Final = 3
 """How often a path may be decoded on its way."""
 _MAX_PATH: Final = 8_192
+_ANY_TENANT: Final = "*"
+"""Whose stored key is for all tenants that have none of their own."""
 CLIENT_KEY: Final = "pass"
 """The key of an upstream that takes whatever key the client sent."""
 STORED_KEY: Final = "stored"
@@ -447,6 +450,14 @@ class Upstreams:
         if not upstream.owns(request.url):
             raise _no_such_url()
         response = await self.client.send(request, stream=True, follow_redirects=False)
+        if response.status_code == _UNAUTHORIZED and _lacks_key(upstream, proxied):
+            await response.aclose()
+            raise NoProviderKey(
+                f"The upstream {upstream.name!r} takes the client's own key, and only a key of "
+                "this service came.",
+                f"Send the provider's key as usual and the {OURS}… in Refold-Key, or store one: "
+                f"refold keys upstream set {upstream.name}.",
+            )
         try:
             return bounded(response, max_bytes, key)
         except BaseException:
@@ -464,6 +475,14 @@ class Upstreams:
             return upstream.key
         keys = (headers.get(name, "").removeprefix("Bearer ") for name in KEY_HEADERS)
         return next((key for key in keys if key and not key.startswith(OURS)), None)
+
+    def is_shared(self, upstream: Upstream, tenant: str) -> bool:
+        """Whether other tenants' requests go there with the key that this tenant's have."""
+        if upstream.key == CLIENT_KEY:
+            return False
+        if upstream.key != STORED_KEY:
+            return True
+        return self._key_of(tenant, upstream.name) == self._key_of(_ANY_TENANT, upstream.name)
 
     def _own_key(self, upstream: Upstream, proxied: ProxiedRequest) -> str | None:
         """The key that is sent instead of the client's: empty for none, None for the client's."""
@@ -499,6 +518,13 @@ def _no_such_url() -> InvalidInput:
         "The request's target makes no valid URL at the upstream.",
         "Send a path beneath /v1, percent-encoded as RFC 3986 says.",
     )
+
+
+def _lacks_key(upstream: Upstream, proxied: ProxiedRequest) -> bool:
+    """Whether nothing authenticates the request, because only a key of ours came."""
+    names = {name.encode() for name in (*KEY_HEADERS, "refold-key")}
+    keys = [value for name, value in proxied.headers if name.lower() in names]
+    return upstream.key == CLIENT_KEY and bool(keys) and all(OURS.encode() in key for key in keys)
 
 
 def _request_headers(proxied: ProxiedRequest, key: str | None) -> Headers:

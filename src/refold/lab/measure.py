@@ -58,6 +58,8 @@ class Outcome:
     error: str = ""
     trace: Trace | None = None
     """What it sent, if the job says so."""
+    sent: tuple[int, ...] = ()
+    """The tokens of each request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,8 @@ def _outcome(job: Job, policy: str) -> Outcome:
         return Outcome(job.session, policy, error=f"{type(error).__name__}: {error}")
     refused = sum(one.sent > case.window or one.orphans > 0 for one in played.requests)
     trace = Trace.of(played, meter.reader) if job.traced else None
-    return Outcome(job.session, policy, row, refused, played.marks, trace=trace)
+    sent = tuple(one.sent for one in played.requests)
+    return Outcome(job.session, policy, row, refused, played.marks, trace=trace, sent=sent)
 
 
 def _as_counted(case: Case, reader: Reader) -> Settings:
@@ -145,10 +148,12 @@ def _policy(job: Job, policy: str, reader: Reader) -> Policy:
     )
 
 
-def each_measured(jobs: Sequence[Job]) -> Iterator[tuple[Job, list[Outcome]]]:
+def each_measured(
+    jobs: Sequence[Job], max_processes: int = _MAX_PROCESSES
+) -> Iterator[tuple[Job, list[Outcome]]]:
     """The jobs with their figures as they finish: in processes, if there is enough to do."""
     sessions = {job.session: len(job.case.recording.messages) for job in jobs}
-    processes = min(_cores(), len(jobs), _MAX_PROCESSES)
+    processes = min(_cores(), len(jobs), max_processes)
     if processes < 2 or sum(sessions.values()) < _WORTH_A_PROCESS:  # noqa: PLR2004 - one is no gain
         yield from ((job, measured(job)) for job in jobs)
         return

@@ -6,7 +6,7 @@ Also what a session is measured by: the prices and the window of its model, and 
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from typing import Final
 
@@ -18,7 +18,7 @@ from refold.lab.messages import Count, Reader, o200k
 from refold.lab.metrics import DEFAULT_PRICES, Retention, Share, pooled, rereads_lost
 from refold.lab.policies import Factory, Settings
 from refold.lab.replay import NO_CONDITIONS, Conditions, Replay, play, recorded_prefix
-from refold.models import ModelFacts, ModelSettings, Prices, budget_for, facts_of
+from refold.models import ModelFacts, ModelSettings, Overrides, Prices, budget_for, facts_of
 from refold.transcripts.recording import Recording
 from refold.view.budget import ASSUMED_WINDOW, Budget
 from refold.view.profiles import PROFILES, Profile
@@ -277,6 +277,8 @@ class CaseOptions:
     """Tokens of instructions and tools; None: what the recorded usage says."""
     lifetime: float | None = None
     """Seconds that a cache is kept; None: for ever."""
+    models: Overrides = field(default_factory=dict[str, ModelSettings])
+    """Settings for models, which override what the catalog says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,8 +338,8 @@ def case_of(recording: Recording, options: CaseOptions) -> Case:
     """The session with the options, else with what the catalog says about its model."""
     models = Counter(message.model for message in recording.messages if message.model)
     model = models.most_common(1)[0][0] if models else ""
-    facts = _facts(model)
-    prices = options.prices or prices_of(model)
+    facts = facts_of(model, options.models) if options.models else _facts(model)
+    prices = options.prices or _prices_in(facts)
     window = options.window or facts.window or ASSUMED_WINDOW
     fixed = options.fixed
     if fixed is None:
@@ -357,7 +359,11 @@ def case_of(recording: Recording, options: CaseOptions) -> Case:
 
 def prices_of(model: str) -> Prices | None:
     """The published prices, with the input's for a missing cache price; None if unknown."""
-    sent, output, read, write = _facts(model).prices
+    return _prices_in(_facts(model))
+
+
+def _prices_in(facts: ModelFacts) -> Prices | None:
+    sent, output, read, write = facts.prices
     if sent is None or output is None:
         return None
     return Prices(sent, output, sent if read is None else read, sent if write is None else write)

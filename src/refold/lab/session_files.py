@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from refold.transcripts import opencode
+from refold.transcripts.exported import NAME, parse_exported
 from refold.transcripts.messages import Json
 from refold.transcripts.programs import READERS, files_in, parse_value, reader_of, why_unreadable
 from refold.transcripts.recording import (
@@ -86,6 +87,12 @@ def read_session_file(path: Path) -> SessionFile:
         return SessionFile(str(path), why=f"it cannot be read: {error.strerror or error}")
     except ValueError as error:
         return SessionFile(str(path), why=str(error))
+
+
+def session_in_export(name: str, lines: Iterable[bytes]) -> SessionFile:
+    """The session in lines as `refold export` writes them, which no file holds."""
+    records, broken = _records(Lines(tuple(lines)))
+    return _replayable(SessionFile(name, NAME, (parse_exported(records, name),), broken))
 
 
 def _as_one_value(path: Path) -> SessionFile | None:

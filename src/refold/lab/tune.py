@@ -164,7 +164,7 @@ def changed(profile: Profile, values: Values) -> Profile:
         table = own
         for name in path:
             table = table[name]
-        table[last] = type(table[last])(value)
+        table[last] = value
     more = "".join(f" {key}={value:g}" for key, value in values.items())
     return Profile.model_validate({**own, "name": f"{profile.name}{more}"})
 

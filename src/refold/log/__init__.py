@@ -46,6 +46,8 @@ from refold.log.protocol import (
     SessionInfo,
     SessionPage,
     Store,
+    Total,
+    Totals,
     Visible,
 )
 from refold.log.transfer import export_session, import_session
@@ -99,6 +101,8 @@ __all__ = [
     "Store",
     "Title",
     "Titled",
+    "Total",
+    "Totals",
     "Unknown",
     "Unpinned",
     "Used",

@@ -10,9 +10,12 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 
 from refold.log.text import PlacedWord, Run, Term, index_words, placed_words, terms
+from refold.terminal_text import whole_words
 
 _BLOCK = 8_192
 """Characters in which words are looked for at once; few blocks of a long text hold any."""
+_LONG_WORD = 24
+"""Characters of a word that is cut at the beginning rather than left out."""
 _SPACE = re.compile(r"\s")
 _TOKEN = re.compile(r"\S+")
 
@@ -30,7 +33,7 @@ def best_excerpt(text: str, looked_for: Sequence[Term], width: int) -> str:
     before, more_before = _line_to(text, position, room)
     line = before + after
     if len(line) > width:
-        line, more_after = line[:width], True
+        line, more_after = whole_words(line, width), True
     return f"{'…' if more_before else ''}{line}{'…' if more_after else ''}"
 
 
@@ -98,11 +101,11 @@ def _line_from(text: str, position: int, width: int) -> tuple[str, bool]:
     line = ""
     for token in _TOKEN.finditer(text, position):
         if line and len(line) >= width:
-            return line[:width], True
+            return whole_words(line, width), True
         begin = token.start()
         gap = " " if line else ""
         line += gap + text[begin : min(token.end(), begin + width + 1)]
-    return line[:width], len(line) > width
+    return whole_words(line, width), len(line) > width
 
 
 def _line_to(text: str, position: int, width: int) -> tuple[str, bool]:
@@ -117,4 +120,7 @@ def _line_to(text: str, position: int, width: int) -> tuple[str, bool]:
         reach *= 4
     line += " " if line and raw[-1:].isspace() else ""
     more = len(line) > width or _TOKEN.search(text, 0, first) is not None
-    return line[max(0, len(line) - width) :], more
+    start = max(0, len(line) - width)
+    if start and line[start - 1] != " ":
+        start = 1 + line.find(" ", start, start + _LONG_WORD) or start
+    return line[start:], more

@@ -131,6 +131,11 @@ class Note(_Kind):
     text: str
     data: JsonValue = None
 
+    @property
+    def is_internal(self) -> bool:
+        """Whether it is for programs alone: people are not shown it unless they look for it."""
+        return isinstance(self.data, dict) and self.data.get("internal") is True
+
 
 @dataclass(frozen=True, slots=True)
 class FoldStarted(_Kind):
@@ -308,7 +313,9 @@ class Used(_Kind):
     """What a request came to use and cost, as its provider told when it answered."""
 
     KIND: ClassVar[str] = "usage"
-    KEPT: ClassVar[frozenset[str]] = frozenset({"request", "usage", "cost", "unmanaged", "basis"})
+    KEPT: ClassVar[frozenset[str]] = frozenset(
+        {"request", "usage", "cost", "unmanaged", "basis", "key"}
+    )
 
     request: int
     """The request record."""
@@ -319,6 +326,8 @@ class Used(_Kind):
     """The same of a request that had sent everything."""
     basis: JsonValue = None
     """What a receipt needs to compare it with such a request: counts and prices."""
+    key: str | None = None
+    """The id of the key that the request came with, where it came through the service."""
 
 
 @dataclass(frozen=True, slots=True)

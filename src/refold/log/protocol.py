@@ -43,6 +43,8 @@ class SessionInfo:
     """How many of them are messages."""
     forked_from: str | None = None
     forked_at: int | None = None
+    own_from: int = 1
+    """Its first entry that it does not share, whether the session it was forked from is there."""
     origin: Origin | None = None
     """Where the session is from, if its opening says so."""
 
@@ -123,6 +125,30 @@ class Erased:
     to_scrub: tuple[str, ...] = ()
     """Where the store's server still has the bytes, though nobody can read them through it. It has
     noted that, and a scrub by its owner removes them (`refold store scrub`)."""
+
+
+class Total(NamedTuple):
+    """What requests came to on one day, with one model and one key; or all of a session's."""
+
+    day: int
+    """Days since 1970, UTC."""
+    model: str
+    key: str
+    """The id of the key that the requests came with; empty where none was needed."""
+    session: str
+    """Only where totals are asked for by session; then there is no day, model or key."""
+    sums: tuple[float, ...]
+    """In the order of a receipt's fields."""
+
+
+class Totals(NamedTuple):
+    """What a tenant's requests came to in some days."""
+
+    rows: tuple[Total, ...]
+    sessions: int
+    """In how many sessions something was used or paid."""
+    uncounted: int
+    """How many sessions are not counted yet, or must be counted again: see `Log.recount`."""
 
 
 class LockHandle(Protocol):
@@ -286,6 +312,32 @@ class Log(Protocol):
         """
         ...
 
+    async def totals(self, first: int, last: int) -> Totals:
+        """What the requests of these days came to, by day, model and key, the first day first.
+
+        Appends keep the totals, so this reads no session. What a fork shares counts once; what was
+        forgotten with its session is not counted.
+        """
+        ...
+
+    async def dearest(
+        self, first: int, last: int, *, limit: int = 20, every: bool = False
+    ) -> list[Total]:
+        """The sessions that cost more in these days than with their whole history, most first.
+
+        With `every`, all that cost something, by what was billed.
+        """
+        ...
+
+    async def recount(self, limit: int = 20, *, anew: bool = False) -> int:
+        """Count up to `limit` sessions that are not counted yet; how many there are left.
+
+        With `anew`, all sessions are to be counted again. Every append keeps the totals, but not
+        what an older version of Refold has written, nor what a fork begins with, nor what a forget
+        has changed.
+        """
+        ...
+
 
 class Store(Protocol):
     """Holds the logs of any number of tenants."""
@@ -345,7 +397,7 @@ class State(NamedTuple):
     not_before: int = 0
     """When a session of the same name was forgotten: no draft made before that may come back."""
 
-    def info(self, session: str, forked_from: str | None, forked_at: int | None) -> SessionInfo:
+    def info(self, session: str, own_from: int, forked_from: str | None) -> SessionInfo:
         """The state as a list of sessions shows it."""
         return SessionInfo(
             session=session,
@@ -357,7 +409,8 @@ class State(NamedTuple):
             entries=self.head,
             messages=self.messages,
             forked_from=forked_from,
-            forked_at=forked_at,
+            forked_at=None if forked_from is None else own_from - 1,
+            own_from=own_from,
             origin=self.outline.origin,
         )
 

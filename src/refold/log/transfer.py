@@ -83,7 +83,7 @@ async def export_session(log: Log, session: str) -> AsyncIterator[str]:
                 if hash_ not in exported:
                     exported.add(hash_)
                     yield _artifact_line(await log.artifact(hash_))
-            yield _entry_line(entry)
+            yield entry_line(entry)
     yield _dump_line({"entries": head})
 
 
@@ -152,7 +152,8 @@ class _ArtifactLine(BaseModel):
     data: str
 
 
-def _entry_line(entry: Entry) -> str:
+def entry_line(entry: Entry) -> str:
+    """An entry as a line of an exported session, with its line end."""
     header: dict[str, Any] = {
         "seq": entry.seq,
         "id": str(entry.id),

@@ -11,7 +11,7 @@ from starlette.requests import HTTPConnection, Request
 
 from refold.errors import KeyNeeded, LimitReached, NotLocal, RoleNeeded, StoreError
 from refold.log import DEFAULT_TENANT
-from refold.service.keys import ROLES, Key, Keyring, Role, secret_in
+from refold.service.keys import PREFIX, ROLES, Key, Keyring, Role, secret_in
 from refold.service.quotas import Quotas
 from refold.settings import Settings
 from refold.settings.serve import LimitSettings
@@ -19,6 +19,7 @@ from refold.settings.serve import LimitSettings
 LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 """Names of this machine."""
 _OTHER_SITES: Final = frozenset({"cross-site", "same-site"})
+_KEY_HEADERS: Final = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 _MAX_BUCKETS: Final = 20_000
 _RETRY_AFTER: Final = 1.0
 _FORWARDED: Final = frozenset({"forwarded", "via", "x-forwarded-for", "x-real-ip"})
@@ -125,7 +126,11 @@ def _caller(request: HTTPConnection, key: Key | None, keyring: Keyring, *, local
     if key is not None:
         return Caller(key.tenant, key.id, key.roles)
     if keyring.any or not local:
-        raise KeyNeeded("This needs a key of the service.")
+        raise KeyNeeded(
+            f"The key that came is not one of this service's: those begin with {PREFIX}."
+            if any(request.headers.get(name, "").strip() for name in _KEY_HEADERS)
+            else "This needs a key of the service."
+        )
     check_local(request)
     return ANYBODY
 

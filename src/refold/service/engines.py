@@ -4,14 +4,18 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from time import monotonic
 from typing import Final
 
 from refold.engine import Engine, LocalEngine
 from refold.errors import RefoldError
-from refold.fold.compactor import AUTO, from_the_log
-from refold.fold.job import Make
+from refold.fold.compactor import AUTO, Write, from_the_log, is_extractive, read_context
+from refold.fold.job import Job, Make, Steps
+from refold.fold.material import Material
+from refold.fold.summary import Summary
 from refold.gateway.client_keys import can_summarize
 from refold.gateway.managed_request import Summaries
 from refold.gateway.upstream import Upstreams
@@ -26,6 +30,7 @@ _LOOK_EVERY: Final = 10.0
 """Seconds between two looks at the queue of folds."""
 _UNSEEN: Final = 20.0
 """Seconds without a worker that are normal: one that starts with the service takes a while."""
+_SUMMARIZERS: Final = "refold.service.summarizers"
 _LOGGER: Final = logging.getLogger("refold.service")
 NewEngine = Callable[[Log], Engine]
 MakeFor = Callable[[Log], Make]
@@ -135,9 +140,23 @@ def fold_maker(settings: Settings, upstreams: Upstreams, spending: Spending = FR
     """Makes folds with the upstreams' models, or extractive ones without Pydantic AI."""
     if find_spec("pydantic_ai") is None:
         return lambda log: makes(log, from_the_log, daily_notes(settings.profile, log.tenant))
-    from refold.service.summarizers import upstream_summarizers  # noqa: PLC0415 - optional
 
-    write_for = upstream_summarizers(upstreams, settings, spending)
+    @cache
+    def by_models() -> Callable[[str], Write]:
+        from refold.service.summarizers import upstream_summarizers  # noqa: PLC0415 - optional
+
+        return upstream_summarizers(upstreams, settings, spending)
+
+    def write_for(tenant: str) -> Write:
+        async def write(material: Material, job: Job, steps: Steps) -> Summary:
+            if is_extractive(job) and read_context(job.context).values.breadcrumb:
+                return await from_the_log(material, job, steps)
+            # Pydantic AI takes most of a second to import, which is for models alone.
+            await asyncio.to_thread(import_module, _SUMMARIZERS)
+            return await by_models()(tenant)(material, job, steps)
+
+        return write
+
     return lambda log: makes(log, write_for(log.tenant), daily_notes(settings.profile, log.tenant))
 
 

@@ -44,8 +44,8 @@ _PIECE: Final = 256 * 1024
 """Bytes of a body in one frame: copying more would keep others waiting."""
 _START: Final = 120.0
 """Seconds that a request waits for its process to start; on a busy machine that takes long."""
-_STOP: Final = 10.0
-"""Seconds for a process to end by itself."""
+STOP: Final = 10.0
+"""Seconds for a process to end by itself after its input."""
 _MIN_PAUSE, _MAX_PAUSE = 0.1, 5.0
 """Seconds before a process that ended is started again."""
 _MAX_BODIES: Final = 256 << 20
@@ -354,7 +354,7 @@ async def _stop(process: Process) -> None:
     if process.stdin is not None:
         process.stdin.close()
     try:
-        async with asyncio.timeout(_STOP):
+        async with asyncio.timeout(STOP):
             await process.wait()
     except TimeoutError:
         with suppress(ProcessLookupError):

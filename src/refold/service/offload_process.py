@@ -1,14 +1,18 @@
 """A process that answers large requests: the gateway without a port, keys and limits of its own.
 
-It ends when its input does, which is when the main process ends, however that ends.
+It ends when its input does, which is when the main process ends, however that ends. A store or an
+engine may wait for a database that is gone, so the process ends some seconds later at the latest.
 """
 
 import asyncio
 import json
 import os
 import pickle
+import select
 import signal
 import sys
+import threading
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Final
@@ -22,7 +26,15 @@ from refold.gateway.outcome import Outcome
 from refold.gateway.upstream import BrokenOff
 from refold.models.catalog import Usage
 from refold.service.callers import Caller
-from refold.service.offload import CALLER, MainProcess, Start, read_frame, write_body, write_frame
+from refold.service.offload import (
+    CALLER,
+    STOP,
+    MainProcess,
+    Start,
+    read_frame,
+    write_body,
+    write_frame,
+)
 from refold.service.problem import log_error, refused_at
 from refold.service.server import calm_garbage_collection, log_to_standard_error
 from refold.service.service import Service
@@ -202,7 +214,18 @@ async def _main() -> None:
     await _live(start, MainProcess(write), input_ended)
 
 
+def _end_soon_after_input() -> None:
+    """End this process some seconds after its input at the latest, whatever it waits for."""
+    input_closed = select.poll()
+    input_closed.register(sys.stdin.fileno(), 0)  # a pipe's other end is reported unasked
+    input_closed.poll()
+    time.sleep(STOP)
+    os._exit(1)
+
+
 def main() -> None:
+    # A thread: the loop may be held up, and threads that others left may keep the interpreter.
+    threading.Thread(target=_end_soon_after_input, daemon=True).start()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     os.nice(_NICE)

@@ -54,6 +54,8 @@ _STATUS: Final[Mapping[type[RefoldError], int]] = {
     errors.SessionOwned: 403,
     errors.NotLocal: 403,
     errors.NotPassedOn: 403,
+    errors.ReferenceUnknown: 404,
+    errors.NoProviderKey: 401,
     errors.LimitReached: 429,
     errors.RequestTooLarge: 413,
     errors.HeadersTooLarge: 431,

@@ -106,6 +106,10 @@ class Quotas:
         """What a tenant used today, as far as this process knows."""
         return self._today().used(tenant)
 
+    def quota(self, tenant: str) -> Quota:
+        """The tenant's own quota, or else the settings' default; 0 or None means no limit."""
+        return self._quota_of(tenant)
+
     def check(self, tenant: str) -> None:
         quota = self._quota_of(tenant)
         if not quota.tokens and not quota.cost:

@@ -2,8 +2,9 @@
 
 An agent calls a tool without saying in which conversation. The gateway has logged the answer in
 which the model asked for that call, so the log says it: by the call's id, which Claude Code and
-Codex send along, or by the call's arguments. A call that is in no log is answered from the
-conversation that was used last.
+Codex send along, or by the call's arguments. Hooks log a turn after its end; then the agent's own
+id of the session, if it sends that along, says it. Any other call is answered from the conversation
+that was used last.
 """
 
 import asyncio
@@ -56,14 +57,15 @@ class ToolCall(NamedTuple):
 class Conversations:
     """Finds the conversation whose model called a tool."""
 
-    def __init__(self, log: Log, recent: Recent) -> None:
+    def __init__(self, log: Log, recent: Recent, tries: int = _TRIES) -> None:
         self._log = log
         self._recent = recent
+        self._tries = tries
 
     async def calling(self, call: ToolCall) -> str | None:
         """The session; None if nothing is kept yet."""
         sessions: Sequence[str] = ()
-        for tried in range(_TRIES):
+        for tried in range(self._tries):
             if tried:
                 await asyncio.sleep(_PAUSE)
             sessions = (await self._recent())[:_MAX_SESSIONS]
@@ -79,9 +81,12 @@ class Conversations:
         return sessions[0] if sessions else None
 
     async def _call_in(self, session: str, call: ToolCall) -> str:
-        """How the newest messages of a session have this call: by `id`, `alike`, or not."""
+        """How a session or its newest messages have this call: by `id`, `alike`, or not."""
         head = await self._log.head(session)
-        wire = wire_of((await self._log.info(session)).format)
+        info = await self._log.info(session)
+        if info.origin and info.origin.id in call.ids:
+            return "id"
+        wire = wire_of(info.format)
         span = Span(max(1, head - _MAX_ENTRIES + 1), head)
         answered: set[str | None] = set()
         alike = ""
@@ -136,6 +141,11 @@ def recall_server(log: Log, session_of: Callable[[ToolCall], Awaitable[str | Non
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
+
+
+def no_tools() -> Server:
+    """A server without tools, where another one has them."""
+    return Server("refold", version=__version__)
 
 
 def definitions(log: Log) -> list[str]:

@@ -47,6 +47,8 @@ from refold.log import (
     SessionPage,
     Span,
     Store,
+    Total,
+    Totals,
     Visible,
 )
 from refold.log.text import Term
@@ -358,6 +360,17 @@ class GuardedLog(Log):
         self, terms: Sequence[Term], *, session: str | None = None, max_matches: int = 2_000
     ) -> Matches:
         return await self._log.matches(terms, session=session, max_matches=max_matches)
+
+    async def totals(self, first: int, last: int) -> Totals:
+        return await self._log.totals(first, last)
+
+    async def dearest(
+        self, first: int, last: int, *, limit: int = 20, every: bool = False
+    ) -> list[Total]:
+        return await self._log.dearest(first, last, limit=limit, every=every)
+
+    async def recount(self, limit: int = 20, *, anew: bool = False) -> int:
+        return await self._log.recount(limit, anew=anew)
 
 
 class GuardedEngine:

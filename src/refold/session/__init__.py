@@ -7,12 +7,13 @@ from refold.fold.events import (
     CompactionWait,
 )
 from refold.fold.watchdog import ReadAgain
+from refold.models.accounts import receipt_of
 from refold.models.catalog import Usage
 from refold.models.experience import Setup
+from refold.models.receipt import Receipt
 from refold.session.compaction import Compacted
 from refold.session.events import AnyEvent, event_from_json
 from refold.session.explain import Filled, Forecast
-from refold.session.receipt import Receipt, receipt_of
 from refold.session.session import Session
 from refold.view import Truncation, UsageInfo
 

@@ -32,11 +32,11 @@ from refold.settings import load_settings
 from refold.view.budget import ASSUMED_WINDOW, PER_MESSAGE, Account, thresholds
 from refold.view.explain import Explanation
 from refold.view.explain import explain as explain_request
-from refold.view.explanation import Line, Total, lines_of, totals
+from refold.view.explanation import Context, Line, Total, lines_of, totals
 from refold.view.profiles import PROFILES
 from refold.view.profiles import profile as shipped_profile
 from refold.view.project import project, unrewritten
-from refold.view.record import shown_spans
+from refold.view.record import context_of, shown_spans
 from refold.view.tokens import corrected
 from refold.view.view_input import ViewInput, weight
 from refold.wire import wire_for
@@ -97,10 +97,15 @@ async def explanation(  # noqa: PLR0913 - what to explain it for
         budget = budget._replace(
             tools=account.tools, instructions=instructions, reserve=account.reserve
         )
+        if budget.window is None and account.limit not in {0, budget.limit}:
+            # The program that made the request knew the window: it may be set in its code.
+            budget = budget._replace(window=account.limit + account.reserve)
     plan = project(inputs, values, budget, before and before.plan)
     read = spans_of(entry.seq for entry in visible.entries)
     missing = subtract(up_to(visible.info.entries), read) if every else ()
     others = [entry for span in missing for entry in await log.read(session, span)]
+    newest = visible.outline.record
+    context = await _context_at(log, session, newest) if newest else Context()
     return explain_request(
         inputs,
         plan,
@@ -108,6 +113,7 @@ async def explanation(  # noqa: PLR0913 - what to explain it for
         info=visible.info,
         model=model or None,
         entries=(*visible.entries, *others),
+        context=context._replace(held=0),
     )
 
 
@@ -142,8 +148,9 @@ async def explain_past(log: Log, session: str, seq: int, *, every: bool = True) 
     wire = wire_for(info.format)
     inputs = ViewInput.of(visible, wire, counter, plan.scope, isolated=isolated)
     budget = budget_for(model, values, counter=counter)
+    context = await _context_at(log, session, seq)
     explained = explain_request(
-        inputs, plan, budget, info=info, model=model or None, entries=entries
+        inputs, plan, budget, info=info, model=model or None, entries=entries, context=context
     )
     return explained if every else replace(explained, unlisted=plan.layout.omissions)
 
@@ -156,6 +163,12 @@ async def last_model(log: Log, session: str) -> str:
     with suppress(InvalidInput):  # forgotten since
         return await _model_at(log, session, record)
     return ""
+
+
+async def _context_at(log: Log, session: str, seq: int) -> Context:
+    for entry in await log.read(session, Span(seq, seq)):
+        return context_of(CODEC.decode(entry))
+    return Context()
 
 
 async def _model_at(log: Log, session: str, seq: int) -> str:

@@ -309,17 +309,21 @@ class Session:
         *payloads: bytes,
         usage: Usage | None = None,
         note: Note | None = None,
+        notes: Sequence[Note] = (),
         mark: Mark | None = None,
+        key: str | None = None,
     ) -> Span:
         """Append what the model answered, and what the request used and cost.
 
         Without `usage`, it is estimated from our own count and marked so. A `note` adds what else
-        is known of the answer, such as that it was cut off.
+        is known of the answer, such as that it was cut off; `notes` come right after the answer.
+        `key` is the id of the service's key that the request came with.
         """
         live = self._live
         _check(payloads)
-        notes = [note] if note else []
-        used = [self._spending.used(live.previous, usage, payloads)] if live.previous else []
+        notes = [*notes, *([note] if note else [])]
+        sent = live.previous
+        used = [self._spending.used(sent, usage, payloads, key)] if sent else []
         appended = await live.append(*map(Message, payloads), *notes, *used, mark=mark)
         rows = live.view.inputs.rows
         if live.can_fold and rows and not rows[-1].has("call"):
@@ -446,15 +450,15 @@ class Session:
         """Whether the next request would fold, and why."""
         return self._folds.decide(forced=forced)
 
-    def allow_folds(self, *, summarizer: bool) -> None:
-        """Set whether a model is available for summaries now.
+    def allow_folds(self, *, summarizer: bool, on: bool = True) -> None:
+        """Set whether a model is available for summaries now; without `on`, nothing folds.
 
         Without one, a profile whose summaries only models write does not fold by itself: its fixed
         limits apply. Where a model is only asked if there is one, the log writes them.
         """
         live = self._live
         live.has_summarizer = summarizer
-        on = summarizer or live.setup.profile.fold.breadcrumb
+        on = on and (summarizer or live.setup.profile.fold.breadcrumb)
         live.allow_folds(on=on and live.scope == MAIN_SCOPE)
 
     async def compact(self, focus: str | None = None, *, extractive: bool = False) -> Compacted:

@@ -6,56 +6,17 @@ the counts by what the provider reported, and looks up nothing.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic import JsonValue
 
 from refold.log import PartRef, Used
-from refold.models.catalog import Prices, Usage, cost_of, usage_with_full_history
+from refold.models.catalog import Usage, cost_of, usage_with_full_history
+from refold.models.receipt import Basis
 from refold.session.live_view import LiveView
 from refold.view import Previous, Request
 from refold.view.budget import ASSUMED_WINDOW, PER_MESSAGE
 from refold.view.framing import is_recall_tool
 from refold.view.view_input import Row, weight
-
-
-class Basis(NamedTuple):
-    """What is recorded of a request so that a receipt can be made; tokens are our own count."""
-
-    model: str
-    whole: int
-    """Of a request with the whole history."""
-    before: int
-    """Of these, those that such a request had the time before."""
-    counted: int
-    """Of what was sent."""
-    limit: int
-    """What the window holds besides the answer."""
-    prices: Prices = Prices()
-    """Dollars for a million tokens."""
-    added: int = 0
-    """Definitions of tools that the agent has because of Refold."""
-    read_back: int = 0
-    """Recall calls, rereads and their results, since the request before."""
-    extra: bool = False
-    """Whether the answer before this request asked for these alone."""
-    moved: bool = False
-    """Whether this request begins otherwise than the one before."""
-
-    def as_json(self) -> JsonValue:
-        """The basis as it is recorded."""
-        return {**self._asdict(), "prices": self.prices._asdict()}
-
-    @classmethod
-    def parse(cls, value: JsonValue) -> "Basis | None":
-        """What was recorded; None in records of older versions."""
-        try:
-            return _BASIS.validate_python(value)
-        except ValidationError:
-            return None
-
-
-_BASIS = TypeAdapter(Basis)
 
 
 class Spending:
@@ -82,7 +43,13 @@ class Spending:
             before is None or self._messages[: len(before)] != before
         )
 
-    def used(self, request: Previous, reported: Usage | None, answer: Iterable[bytes]) -> Used:
+    def used(
+        self,
+        request: Previous,
+        reported: Usage | None,
+        answer: Iterable[bytes],
+        key: str | None = None,
+    ) -> Used:
         """What the request cost, next to what it would have cost with the whole history."""
         live, inputs, plan = self._live, self._live.view.inputs, request.plan
         account, prices = plan.account, live.setup.prices
@@ -115,7 +82,8 @@ class Spending:
             moved=self._moved,
         )
         cost = cost_of(usage, prices)
-        return Used(request.seq, {**usage._asdict(), **estimated}, cost, other, basis.as_json())
+        counts: dict[str, JsonValue] = {**usage._asdict(), **estimated}
+        return Used(request.seq, counts, cost, other, basis.as_json(), key)
 
     def _read_back(self, rows: Sequence[Row]) -> tuple[int, bool]:
         """Tokens that were only read back, and whether the answer before asked for nothing else."""

@@ -95,7 +95,7 @@ class SizeSettings(Values):
         default=64 * 1_024, ge=4_096, description="What comes before the body, all together."
     )
     connections: int = Field(
-        default=4_096, ge=1, description="Connections at once; who comes then is told to wait."
+        default=4_096, ge=1, description="Concurrent connections; others are asked to retry."
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from itertools import count
 from uuid import UUID
 
@@ -49,11 +50,15 @@ from refold.log.protocol import (
     SessionPage,
     State,
     Store,
+    Total,
+    Totals,
     Visible,
     page_after,
     parse_page,
 )
 from refold.log.text import Searched, Term, gather, terms, text_of
+from refold.models.receipt import Receipt
+from refold.stores.totals import Basis, Booking, answered, book, count_again, counted
 
 
 class MemoryStore(Store):
@@ -129,6 +134,7 @@ class MemoryLog:
         data.use(outcome.artifacts)
         stored.add(map(_Row, outcome.entries))
         stored.state = outcome.state
+        stored.count(counted(outcome.entries, drafts))
         return Appended(outcome.entries[0].seq, outcome.entries[-1].seq)
 
     async def marked(self, keys: Sequence[bytes]) -> list[Marked]:
@@ -185,13 +191,14 @@ class MemoryLog:
         at = source.state.head if at is None else at
         existing = data.sessions.get(new)
         if existing is not None:
-            if (existing.forked_from, existing.forked_at) == (session, at):
+            if (existing.forked_from, existing.own_from) == (session, at + 1):
                 return existing.info()
             raise SessionExists(f"There is a session {new!r} already.")
         if not 1 <= at <= source.state.head:
             raise InvalidInput(f"Session {session!r} has no entry {at} to fork at.")
         rows = source.rows[:at]
-        fork = _Session(next(data.keys), new, source.state, rows, at + 1, session, at)
+        fork = _Session(next(data.keys), new, source.state, rows, at + 1, session)
+        fork.accounts = None
         messages = sum(row.entry.kind == Message.KIND for row in rows)
         outline = replay(data.controls(fork))
         not_before = data.forgotten.get(new, 0)
@@ -269,6 +276,54 @@ class MemoryLog:
             len(searched_sessions),
         )
 
+    async def totals(self, first: int, last: int) -> Totals:
+        data = self._data
+        found: dict[tuple[int, str, str], Receipt] = {}
+        sessions = 0
+        for stored in data.sessions.values():
+            lines = {name: sums for name, sums in stored.lines.items() if first <= name[0] <= last}
+            sessions += bool(lines)
+            for name, receipt in lines.items():
+                found[name] = found.get(name, Receipt()).plus(receipt)
+        rows = tuple(Total(*name, "", found[name].sums) for name in sorted(found))
+        return Totals(rows, sessions, await self.recount(0))
+
+    async def dearest(
+        self, first: int, last: int, *, limit: int = 20, every: bool = False
+    ) -> list[Total]:
+        found: list[tuple[str, Receipt]] = []
+        for stored in self._data.sessions.values():
+            lines = [sums for (day, *_), sums in stored.lines.items() if first <= day <= last]
+            receipt = reduce(Receipt.plus, lines, Receipt())
+            if lines and (every or receipt.debt > 0):
+                found.append((stored.name, receipt))
+        found.sort(key=lambda each: -(each[1].billed if every else each[1].debt))
+        return [Total(0, "", "", name, receipt.sums) for name, receipt in found[:limit]]
+
+    async def recount(self, limit: int = 20, *, anew: bool = False) -> int:
+        sessions = self._data.sessions.values()
+        if anew:
+            for stored in sessions:
+                stored.accounts = None
+        await count_again(self, limit)
+        return sum(stored.accounts is None for stored in sessions)
+
+    async def uncounted(self, limit: int) -> list[str]:
+        sessions = self._data.sessions.values()
+        return [stored.name for stored in sessions if stored.accounts is None][:limit]
+
+    async def count_basis(self, session: str) -> Basis | None:
+        stored = self._data.sessions.get(session)
+        return stored and (stored.key, 0, stored.state.head)
+
+    async def put_count(self, session: str, basis: Basis, booking: Booking) -> bool:
+        if await self.count_basis(session) != basis:
+            return False
+        stored = self._data.sessions[session]
+        stored.lines.clear()
+        stored.put(booking)
+        return True
+
     def _now(self) -> int:
         return int(self._clock().timestamp() * 1000)
 
@@ -294,7 +349,12 @@ class _Session:
     rows: list[_Row]
     own_from: int = 1
     forked_from: str | None = None
-    forked_at: int | None = None
+    accounts: bytes | None = b""
+    """How its accounts stand; None: it must be counted again."""
+    lines: dict[tuple[int, str, str], Receipt] = field(
+        default_factory=dict[tuple[int, str, str], Receipt]
+    )
+    """Its daily totals, by day, model and key."""
     by_id: dict[UUID, _Row] = field(init=False)
     controls: list[_Row] = field(init=False)
 
@@ -310,8 +370,21 @@ class _Session:
             if row.entry.kind in CONTROL_KINDS:
                 self.controls.append(row)
 
+    def count(self, entries: Sequence[Entry]) -> None:
+        """Add to the totals what entries change that were appended."""
+        if entries and self.accounts is not None:
+            sent = [self.rows[seq - 1].entry for seq in answered(entries) if seq <= len(self.rows)]
+            ats = {entry.seq: entry.at for entry in sent if entry.kind == Requested.KIND}
+            self.put(book(self.accounts, entries, ats))
+
+    def put(self, booking: Booking) -> None:
+        self.accounts = booking.state
+        for line in booking.lines:
+            name = line.day, line.model, line.key
+            self.lines[name] = self.lines.get(name, Receipt()).plus(line.receipt)
+
     def info(self) -> SessionInfo:
-        return self.state.info(self.name, self.forked_from, self.forked_at)
+        return self.state.info(self.name, self.own_from, self.forked_from)
 
     def last_use(self) -> tuple[int, int]:
         return self.state.updated_at, self.key
@@ -439,6 +512,7 @@ class _Tenant:
                 marked = self.marks.seqs(stored.name)
                 self.marks.drop(stored.name, [s for s in marked if stored.rows[s - 1] in erased])
                 stored.state = stored.state._replace(outline=replay(self.controls(stored)))
+                stored.accounts = None
         return len(erased) - len(rows)
 
     def remove(self, stored: _Session, now: int) -> None:
@@ -448,7 +522,7 @@ class _Tenant:
         self.forgotten[stored.name] = max(now, stored.state.updated_at)
         for other in self.sessions.values():
             if other.forked_from == stored.name:
-                other.forked_from = other.forked_at = None
+                other.forked_from = None
         shared = {row for other in self.sessions.values() for row in other.rows}
         for row in stored.rows:
             if row not in shared:

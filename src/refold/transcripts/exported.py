@@ -48,13 +48,16 @@ def parse_exported(records: Iterable[Json], name: str) -> Recording:
 def _parse_native(records: Iterable[Json], name: str) -> Recording:
     messages: dict[int, RecordedMessage] = {}
     skipped = Counter[str]()
+    requested = ""
     for record in records:
         body, seq = child(record, "body"), record.get("seq")
+        requested = _model_in(record) or requested
         match record.get("kind"):
             case _ if "scope" in record:
                 skipped["delegated work"] += 1
             case "message" if body.get("kind") in ("request", "response") and isinstance(seq, int):
-                model = name_of(body, "model_name") or None
+                answered = requested if body.get("kind") == "response" else ""
+                model = name_of(body, "model_name") or answered or None
                 at = moment(record.get("at"))
                 messages[seq] = RecordedMessage(make.dump(body), at, model=model)
             case "rewind" if isinstance(to := body.get("to"), int):
@@ -71,11 +74,19 @@ def _parse_native(records: Iterable[Json], name: str) -> Recording:
     return Recording(name, tuple(messages.values()), dict(skipped))
 
 
+def _model_in(record: Json) -> str:
+    """The model that a request record names."""
+    if record.get("kind") != "request" or "scope" in record:
+        return ""
+    return name_of(child(record, "body"), "model")
+
+
 class _ClientFormatParser:
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
         self._builder = TranscriptBuilder(PROGRAM)
         self._answer: DraftMessage | None = None
+        self._model = ""
         self._starts: list[tuple[int, int]] = []
         """The seq of each message that was read, and how many there were before it."""
 
@@ -83,6 +94,7 @@ class _ClientFormatParser:
         skipped = self._builder.skipped
         for record in records:
             body, seq = child(record, "body"), record.get("seq")
+            self._model = _model_in(record) or self._model
             match record.get("kind"):
                 case _ if "scope" in record:
                     skipped["delegated work"] += 1
@@ -109,7 +121,7 @@ class _ClientFormatParser:
             if self._answer is not None and self._wire.itemized:
                 self._builder.extend(self._answer, parts)
             elif parts:
-                self._answer = self._builder.answer(parts, at)
+                self._answer = self._builder.answer(parts, at, self._model)
             return
         self._answer = None
         for shape in described.shapes:

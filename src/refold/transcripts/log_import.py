@@ -35,6 +35,7 @@ from refold.log import (
     Titled,
     Value,
 )
+from refold.terminal_text import whole_words
 from refold.transcripts import messages as make
 from refold.transcripts.recording import FORMAT, RecordedMessage, Recording
 
@@ -98,7 +99,7 @@ class _Import:
         self._messages = recording.messages
         self._opening, *self._ids = _ids(self._origin, recording.messages)
         self._prompt, self._first_words = _first_prompt(recording.messages)
-        self._title = recording.title[:_MAX_TITLE]
+        self._title = whole_words(recording.title, _MAX_TITLE)
         self._now = int(time.time() * 1000)
         self._time = min(modified, self._now)
         self._author = Author(clock=lambda: datetime.fromtimestamp(self._time / 1000, UTC))
@@ -244,5 +245,5 @@ def _first_prompt(messages: Sequence[RecordedMessage]) -> tuple[int, str]:
             content = part.get("content")
             text = content if isinstance(content, str) else ""
             if part.get("part_kind") == "user-prompt" and text.strip() and text[0] not in "<#[":
-                return seq, " ".join(text[: 4 * _MAX_TITLE].split())[:_MAX_TITLE]
+                return seq, whole_words(" ".join(text[: 4 * _MAX_TITLE].split()), _MAX_TITLE)
     return 0, ""

@@ -13,6 +13,7 @@ from refold.log import Entry, PartRef, SessionInfo
 from refold.terminal_text import Piece, Tone, clipped, columns, counted, first_words, wrapped
 from refold.view.budget import Budget
 from refold.view.explanation import (
+    Context,
     Findings,
     Inserted,
     Line,
@@ -91,6 +92,12 @@ class Explanation(Findings):
                 "cause": self.cause or None,
                 "sentence": causes(self.cause),
             },
+            "context": {
+                "by": "provider" if self.context.provider else "refold",
+                "reason": self.context.provider or None,
+                "held": self.context.held,
+                "sentence": self.context.sentences or None,
+            },
             "request": {"messages": self.sent + len(self.inserts), "tokens": account.sent},
             "totals": [_total_json(total) for total in self.totals],
             "inserts": [_insert_json(insert) for insert in self.inserts],
@@ -111,6 +118,7 @@ def explain(  # noqa: PLR0913 - what must be there comes first, the rest by name
     info: SessionInfo | None = None,
     model: str | None = None,
     entries: Iterable[Entry] = (),
+    context: Context = Context(),  # noqa: B008 - it is a tuple
 ) -> Explanation:
     """Explain the request that `plan` makes of `inputs`.
 
@@ -136,6 +144,7 @@ def explain(  # noqa: PLR0913 - what must be there comes first, the rest by name
         lines=lines,
         inserts=inserts_of(inputs, plan),
         unlisted=unlisted(inputs, lines, given),
+        context=context,
     )
 
 
@@ -154,6 +163,8 @@ def causes(cause: str) -> str:
 def pieces(findings: Findings, width: int, *, every: bool = False) -> Iterator[Text]:
     width = max(NARROWEST, width)
     yield from _head(findings, width)
+    if sentences := findings.context.sentences:
+        yield from _sentences(sentences, width, "strong")
     yield ()
     yield from _window(findings, width)
     yield ()

@@ -134,6 +134,31 @@ def totals(lines: Iterable[Line]) -> tuple[Total, ...]:
     return tuple(sorted(by_disposition.values(), key=lambda x: (-x.before, x.disposition)))
 
 
+class Context(NamedTuple):
+    """Who decides what the model sees of a conversation."""
+
+    provider: str = ""
+    """Why its provider does; empty if Refold does."""
+    held: int = 0
+    """How many messages were not sent, because the provider has them behind an id."""
+
+    @property
+    def sentences(self) -> str:
+        """The same, for people; empty if there is nothing to say."""
+        found: list[str] = []
+        if self.provider:
+            found.append(
+                f"The provider manages the context ({self.provider}): what the model sees may "
+                f"differ from what is kept here, and Refold compacts nothing."
+            )
+        if self.held:
+            are = "message was" if self.held == 1 else "messages were"
+            found.append(
+                f"The first {self.held:,} {are} not sent: the provider has what came before."
+            )
+        return " ".join(found)
+
+
 @dataclass(frozen=True, slots=True)
 class Findings:
     session: str | None
@@ -157,6 +182,7 @@ class Findings:
     inserts: tuple[Inserted, ...]
     unlisted: tuple[Omission, ...]
     """Entries that are not shown and were not read: some may be messages."""
+    context: Context = Context()  # noqa: RUF009 - it is a tuple
 
     @property
     def window(self) -> int:

@@ -233,7 +233,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class UsageInfo:
-    """How full the window is, and of what."""
+    """How full the window is, and with what."""
 
     NAME: ClassVar[str] = "session.usage_info"
     INTERNAL: ClassVar[str] = "usage_info"
@@ -262,7 +262,7 @@ class UsageInfo:
 
 @dataclass(frozen=True, slots=True)
 class Truncation:
-    """What a request left out so that it fits. The log is not touched."""
+    """What a request left out to fit the window. The log is unchanged."""
 
     NAME: ClassVar[str] = "session.truncation"
     INTERNAL: ClassVar[str] = "history_truncated"

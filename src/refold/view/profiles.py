@@ -117,7 +117,7 @@ class Trigger(Values):
 
 
 class Keep(Values):
-    """What a fold leaves as it is: the beginning, and the newest."""
+    """What a fold keeps: the beginning and the newest messages."""
 
     head: Policy[Literal["first run", "none"]] = Field(
         default="none", description="Which beginning stays: up to the first answer, or none."
@@ -145,7 +145,7 @@ class Keep(Values):
 
 
 class Fold(Values):
-    """What a fold shows in the place of what it stands for."""
+    """What a fold shows instead of the messages that it replaces."""
 
     keep: Keep = Keep()
     placement: Policy[Literal["message", "replacement", "merge"]] = Field(
@@ -165,7 +165,7 @@ class Fold(Values):
     )
     writer: Shipped[Literal["log", "model"]] = Field(
         default="model",
-        description="Who writes summaries where no summarizer is named: the log itself, without a "
+        description="What writes summaries if no summarizer is named: the log itself, without a "
         "model, or the primary model.",
     )
     ground: Shipped[Literal["check", "report"]] = Field(
@@ -343,7 +343,7 @@ class Fit(Values):
         default=0.9, gt=0, le=1, description="Share of the limit it cuts to."
     )
     marker: Shipped[str] = Field(
-        default="", description="What stands for what is left out; {count} is known."
+        default="", description="What replaces the messages left out; {count} is their number."
     )
     orphans: Policy[Literal["drop", "pass"]] = Field(
         default="pass",
@@ -388,7 +388,7 @@ class Emergency(Values):
 class Retention(Values):
     """How long sessions are kept that nobody uses.
 
-    A chat looks after it when it opens, a service when it starts and every hour.
+    A chat applies it when it opens, a service when it starts and every hour.
     """
 
     days: int = Field(
@@ -418,7 +418,7 @@ class StoreSettings(Values):
 class Memory(Values):
     """What outlives a session: notes on what leaves the view, in one file a day, and their search.
 
-    The files hold what was said, so a project's files can switch none of this on.
+    The files contain the conversation, so a project's files can't switch any of this on.
     """
 
     daily: bool = Field(
@@ -535,7 +535,7 @@ class Profile(Values):
     memory: Memory = Memory()
     auto_restore: bool = Field(
         default=False,
-        description="A chat that names no session goes on with the newest one of its profile.",
+        description="A chat without a session name continues the newest session of its profile.",
     )
     restore: Policy[Literal["replay", "text_turns"]] = Field(
         default="replay",

@@ -17,6 +17,7 @@ from refold.errors import Unrebuildable
 from refold.log import MAIN_SCOPE, Artifact, Entry, Message, PartRef, Requested
 from refold.log.entry import Span, seqs, spans_of, subtract, union, up_to
 from refold.view.budget import Account
+from refold.view.explanation import Context
 from refold.view.plan import Event, Layout, LeftOut, Omission, Pace, Plan, events
 from refold.view.tokens import Correction
 from refold.view.view import Edits, Request, assemble
@@ -292,6 +293,17 @@ def planned(chain: Sequence[Requested], texts: Mapping[str, str]) -> Plan:
 def layout_after(before: Layout, value: Requested, texts: Mapping[str, str]) -> Layout:
     """The layout that this record holds, from that of the record it is a difference to."""
     return patched(before if value.chain else Layout(), _applied(value).layout, texts)
+
+
+def context_of(value: object) -> Context:
+    """Who decided what the model saw of a request, by its record."""
+    match value:
+        case Requested(plan={"settings": dict(settings)}):
+            provider, held = settings.get("provider"), settings.get("held")
+            count = int(held) if isinstance(held, str) and held.isdigit() else 0
+            return Context(provider if isinstance(provider, str) else "", count)
+        case _:
+            return Context()
 
 
 def hashes_of(chain: Iterable[Requested]) -> set[str]:

@@ -50,9 +50,9 @@ from refold.integrations.pydantic_ai import Refold
 from refold.log import Log, Origin, Store
 from refold.log.protocol import DEFAULT_TENANT
 from refold.memory import Board, Branch, Consolidated
+from refold.models.accounts import Accounts
 from refold.session import AnyEvent, Compacted, Filled, Receipt, Session
 from refold.session.permissions import GuardedCall, UserWords
-from refold.session.receipt import Accounts
 from refold.session.retention import announce
 from refold.settings import Settings
 from refold.stores import SqliteStore

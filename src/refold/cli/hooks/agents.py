@@ -6,6 +6,7 @@ changed: Refold adds entries of its own, and takes out none but those.
 
 import json
 import os
+import re
 import shlex
 import sys
 import tomllib
@@ -19,8 +20,8 @@ from typing import Any, Final, cast
 
 from pydantic import JsonValue
 
+from refold.cli.hooks import HOOK_MODULE
 from refold.cli.hooks.json_text import parse, with_item, without
-from refold.cli.hooks.run import MODULE
 from refold.errors import InvalidInput
 
 _EVENTS: Final = ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd")
@@ -33,6 +34,7 @@ _CODEX_LIMIT: Final = 4_000
 _FIRST_LINE: Final = "# >>> Hooks of Refold. `refold hooks uninstall codex` takes them out. >>>"
 _LAST_LINE: Final = "# <<< Hooks of Refold. <<<"
 _PLUGIN_LINE: Final = "// Refold's plugin for opencode"
+_PLUGIN_RECALL: Final = re.compile(r"^const RECALL = \[.*\]$", re.MULTILINE)
 
 Handler = Mapping[str, JsonValue]
 
@@ -45,6 +47,8 @@ class HookedAgent:
     title: str
     interface: str
     """What is set in the file."""
+    purpose: str
+    """What that does, said before the user is asked about the change."""
     path: Callable[[], Path]
     """The file in which Refold's hooks are set, or would be."""
     install: Callable[[str], str]
@@ -55,11 +59,13 @@ class HookedAgent:
     """How many hooks of Refold it has."""
     note: str = ""
     """What the user must do so that they run."""
+    shown: Callable[[str], str] = str
+    """What is shown of the text, when the user is asked about a change."""
 
 
 def command(agent: str) -> list[str]:
     """What an agent runs: this Python, so that no virtual environment need be active."""
-    return [sys.executable, "-P", "-m", MODULE, agent]
+    return [sys.executable, "-P", "-m", HOOK_MODULE, agent]
 
 
 def _shell_command(agent: str) -> str:
@@ -67,7 +73,8 @@ def _shell_command(agent: str) -> str:
     return f"{shlex.join(command(agent))} 2>/dev/null || exit 0"
 
 
-def _folder(variable: str, *below: str) -> Path:
+def agent_folder(variable: str, *below: str) -> Path:
+    """The folder that a variable names, else this one of the user's home."""
     own = os.environ.get(variable, "")
     return Path(own).expanduser() if own else Path.home().joinpath(*below)
 
@@ -95,7 +102,7 @@ def _groups(agent: str) -> Iterator[tuple[str, dict[str, JsonValue]]]:
 
 def _is_ours(handler: JsonValue) -> bool:
     text = handler.get("command") if isinstance(handler, dict) else None
-    return isinstance(text, str) and f"-m {MODULE} " in text
+    return isinstance(text, str) and f"-m {HOOK_MODULE} " in text
 
 
 def _handlers(hooks: JsonValue) -> Iterator[tuple[str, int, int, Handler]]:
@@ -161,9 +168,9 @@ def _count_json(text: str) -> int:
 
 def _codex_path() -> Path:
     """The file with the user's own hooks, if there is one: Codex complains of two."""
-    folder = _folder("CODEX_HOME", ".codex")
+    folder = agent_folder("CODEX_HOME", ".codex")
     with suppress(OSError, UnicodeDecodeError):
-        if MODULE in (folder / "hooks.json").read_text(encoding="utf-8"):
+        if HOOK_MODULE in (folder / "hooks.json").read_text(encoding="utf-8"):
             return folder / "hooks.json"  # installed before the user wrote others elsewhere
     try:
         config = tomllib.loads((folder / "config.toml").read_text(encoding="utf-8"))
@@ -221,7 +228,7 @@ def _uninstall_codex(text: str) -> str:
     if _toml(rest) != _without_ours(_toml(text)):
         raise InvalidInput(
             "The lines of Refold in it were changed, or others stand between them.",
-            f"Take out the tables with {MODULE!r} by hand.",
+            f"Take out the tables with {HOOK_MODULE!r} by hand.",
         )
     return rest
 
@@ -279,29 +286,45 @@ def codex_reviewed() -> int:
 # opencode loads plugins from a folder.
 
 
-def _opencode_path() -> Path:
+def opencode_path() -> Path:
+    """The file of Refold's plugin."""
     own = os.environ.get("OPENCODE_CONFIG_DIR", "")
-    folder = Path(own) if own else _folder("XDG_CONFIG_HOME", ".config") / "opencode"
+    folder = Path(own) if own else agent_folder("XDG_CONFIG_HOME", ".config") / "opencode"
     return folder / "plugins" / "refold.js"
 
 
-def _install_plugin(text: str) -> str:
+def plugin_text(text: str) -> str:
+    """The plugin of this version; of the one that is there, it keeps whether it adds recall."""
     if text.strip() and not text.startswith(_PLUGIN_LINE):
         raise InvalidInput("It is a plugin of somebody else.", "Rename it and try again.")
     template = files("refold.cli.hooks").joinpath("opencode_plugin.js").read_text(encoding="utf-8")
-    return template.replace('["COMMAND"]', json.dumps(command("opencode")))
+    plugin = template.replace('["COMMAND"]', json.dumps(command("opencode")))
+    recall = _PLUGIN_RECALL.search(text)
+    return _PLUGIN_RECALL.sub(lambda _: recall[0], plugin) if recall else plugin
 
 
 def _uninstall_plugin(text: str) -> str:
     return "" if text.startswith(_PLUGIN_LINE) else text
 
 
+_COPIES: Final = "to copy the session into your log"
+_QUOTES: Final = "your words, names, values, changed files and errors"
+
+
+def _hooks_purpose(title: str) -> str:
+    return (
+        f"{title} then runs Refold when you send a prompt, when a turn ends and when a session "
+        f"ends, {_COPIES}; and after it compacts, to show its model {_QUOTES} again."
+    )
+
+
 AGENTS: Final = {
     "claude": HookedAgent(
         "claude",
         "Claude Code",
-        "hooks",
-        lambda: _folder("CLAUDE_CONFIG_DIR", ".claude") / "settings.json",
+        "four hooks",
+        _hooks_purpose("Claude Code"),
+        lambda: agent_folder("CLAUDE_CONFIG_DIR", ".claude") / "settings.json",
         partial(_install_json, "claude"),
         _uninstall_json,
         _count_json,
@@ -310,7 +333,8 @@ AGENTS: Final = {
     "codex": HookedAgent(
         "codex",
         "Codex",
-        "hooks",
+        "four hooks",
+        _hooks_purpose("Codex"),
         _codex_path,
         _install_codex,
         _uninstall_codex,
@@ -322,8 +346,10 @@ AGENTS: Final = {
         "opencode",
         "opencode",
         "a plugin",
-        _opencode_path,
-        _install_plugin,
+        f"opencode then runs Refold when a turn ends, {_COPIES}; and before it compacts, to add "
+        f"{_QUOTES} to the instructions for the summary.",
+        opencode_path,
+        plugin_text,
         _uninstall_plugin,
         lambda text: int(text.startswith(_PLUGIN_LINE)),
         "opencode loads it when it starts.",

@@ -9,14 +9,17 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import sha256
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from refold.cli.hooks.agents import AGENTS, HookedAgent, agent_for, codex_reviewed
+from refold.cli.hooks.recall import recall_servers
 from refold.cli.hooks.run import log_path
-from refold.cli.outcome import exit_on_error, wrong_usage
+from refold.cli.outcome import exit_on_error, require_extra, wrong_usage
 from refold.cli.output import aligned
 from refold.errors import InvalidInput
 from refold.user_files import state_folder, write_whole
@@ -34,28 +37,45 @@ YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Change the file wi
 
 
 @hooks.command()
-def install(agent: AgentArgument, *, yes: YesOption = False) -> None:
+def install(
+    agent: AgentArgument,
+    *,
+    recall: Annotated[
+        bool | None,
+        typer.Option(
+            "--recall/--no-recall",
+            help="Also let the agent's model search the log, by an MCP server.",
+            show_default="asked in a terminal, else no",
+        ),
+    ] = None,
+    yes: YesOption = False,
+) -> None:
     """Let an agent call Refold at the end of a turn and after it compacts.
 
     The log then has the agent's sessions. After a compaction the model is shown the user's words
-    and the facts, quoted by code. The change is shown first, and a backup of the file is kept.
+    and the facts, quoted by code. Its model can search the log, too, if you agree to that. Each
+    change is shown first, and a backup of the file is kept.
 
     Example: refold hooks install claude
     """
     with exit_on_error():
         known = _agent(agent)
+        if recall:
+            with require_extra("mcp"):
+                import_module("mcp")
         file = _File.of(known)
         if _install(known, file, yes=yes):
             typer.echo(f"Installed. {known.note}")
         else:
             typer.echo(f"{_short(file.path)} has them already. {known.note}")
+        _offer_recall(known, recall=recall, yes=yes)
         if shutil.which(known.name) is None:
             typer.echo(f"There is no command {known.name!r} here yet.", err=True)
 
 
 @hooks.command()
 def uninstall(agent: AgentArgument, *, yes: YesOption = False) -> None:
-    """Take Refold's hooks out of an agent's settings; all else stays.
+    """Take Refold's hooks and its MCP server out of an agent's settings; all else stays.
 
     The log keeps what it has.
 
@@ -63,12 +83,13 @@ def uninstall(agent: AgentArgument, *, yes: YesOption = False) -> None:
     """
     with exit_on_error():
         known = _agent(agent)
-        file = _File.of(known)
-        if file.text is None or not known.count(file.text):
-            typer.echo(f"{_short(file.path)} has no hooks of Refold.")
-            return
-        _uninstall(known, file, yes=yes)
-        typer.echo("Removed.")
+        found = False
+        for each in (recall_servers()[known.name], known):  # the last change is undone first
+            file = _File.of(each)
+            if file.text is not None and each.count(file.text):
+                found = True
+                _uninstall(each, file, yes=yes)
+        typer.echo("Removed." if found else f"{_short(known.path())} has no hooks of Refold.")
 
 
 @hooks.command()
@@ -101,6 +122,8 @@ class HookState:
     """Whether it is what this version would install."""
     reviewed: bool
     """Whether the user has let the agent run them, where it asks for that."""
+    recall: bool = False
+    """Whether the agent's model can search the log."""
     problem: str = ""
 
     @property
@@ -111,7 +134,9 @@ class HookState:
             return "not installed"
         if not self.current:
             return f"of another version: refold hooks install {self.agent}"
-        return "installed" if self.reviewed else "installed, not reviewed: enter /hooks in codex"
+        recall = ", with recall" if self.recall else ""
+        review = "" if self.reviewed else ", not reviewed: enter /hooks in codex"
+        return f"installed{recall}{review}"
 
 
 def state_of(agent: HookedAgent) -> HookState:
@@ -121,13 +146,17 @@ def state_of(agent: HookedAgent) -> HookState:
         text = _File.of(agent).text or ""
         count = agent.count(text)
         current = bool(count) and agent.install(text) == text
+        server = recall_servers()[agent.name]
+        recall = _File.of(server).text or ""
+        searches = server.count(recall) > 0
+        current = current and (not searches or server.install(recall) == recall)
     except (InvalidInput, OSError, UnicodeDecodeError) as error:
         what = error.what if isinstance(error, InvalidInput) else str(error)
         return HookState(
             agent.name, str(path), installed=False, current=False, reviewed=False, problem=what
         )
     reviewed = agent.name != "codex" or codex_reviewed() >= count
-    return HookState(agent.name, str(path), count > 0, current, reviewed)
+    return HookState(agent.name, str(path), count > 0, current, reviewed, searches)
 
 
 def last_errors() -> Iterator[str]:
@@ -205,13 +234,40 @@ def _agent(name: str) -> HookedAgent:
         return agent_for(name)
 
 
-def _install(agent: HookedAgent, file: _File, *, yes: bool) -> bool:
-    """Add the hooks, if the user agrees; whether anything was changed."""
+def _offer_recall(agent: HookedAgent, *, recall: bool | None, yes: bool) -> None:
+    """Add the MCP server where the user wants it; where nobody can be asked, say how."""
+    server = recall_servers()[agent.name]
+    file = _File.of(server)
+    if recall is None and file.text is not None and server.count(file.text):
+        recall = True  # it is there, perhaps of another version
+    if recall is None and find_spec("mcp") is None:
+        return
+    if recall is None and (yes or not _has_terminal()):
+        typer.echo(f"Its model can search the log, too: refold hooks install {agent.name} --recall")
+        return
+    if recall is False or _edited(file, server.install) == (file.text or ""):
+        return
+    if _install(server, file, yes=yes, optional=recall is None):
+        typer.echo("Installed. Its tools are there when the agent starts the next time.")
+
+
+def _install(agent: HookedAgent, file: _File, *, yes: bool, optional: bool = False) -> bool:
+    """Add what an agent is to have, if the user agrees; whether anything was changed.
+
+    Where it is not optional, the command ends if the user does not want it.
+    """
     before, memory = file.text or "", file.memory()
     after = _edited(file, agent.install)
     if after == before:
         return False
-    _ask(file.path, before, after, yes=yes)
+    typer.echo(f"{_what(agent, file)} {agent.purpose}")
+    if not _agrees(file.path, agent.shown(before), agent.shown(after), yes=yes):
+        if optional:
+            return False
+        raise typer.Exit(1)
+    if (now := _File.of(agent)) != file:  # the agent wrote to it meanwhile
+        file, before = now, now.text or ""
+        after = _edited(file, agent.install)
     backup = file.back_up()
     if backup:
         typer.echo(f"Backup: {_short(backup)}")
@@ -225,17 +281,39 @@ def _install(agent: HookedAgent, file: _File, *, yes: bool) -> bool:
     return True
 
 
+def _what(agent: HookedAgent, file: _File) -> str:
+    """What is about to be changed in which file."""
+    name = _short(file.path)
+    if file.text is None:
+        return f"This writes a new file, {name}, with {agent.interface}."
+    if agent.count(file.text):
+        return (
+            f"This replaces what another version of Refold wrote in {name}; all else in it stays."
+        )
+    return f"This adds {agent.interface} to {name}; all else in it stays."
+
+
 def _uninstall(agent: HookedAgent, file: _File, *, yes: bool) -> None:
     before, memory = file.text or "", file.memory()
     after = _edited(file, agent.uninstall)
     if memory and memory.sha256 == _digest(before) and memory.backup:
         with suppress(OSError, UnicodeDecodeError):
             after = Path(memory.backup).read_bytes().decode()
-    _ask(file.path, before, after, yes=yes)
+    created = agent.name == "opencode" or bool(memory and memory.created)
+    emptied = created and after.strip() in ("", "{}")
+    if emptied:
+        typer.echo(f"Nothing but Refold's part is in {_short(file.path)}: the file is removed.")
+    else:
+        typer.echo(f"This removes what Refold added to {_short(file.path)}; all else in it stays.")
+    shown = agent.shown(after) if not emptied else ""
+    if not _agrees(file.path, agent.shown(before), shown, yes=yes):
+        raise typer.Exit(1)
+    if (now := _File.of(agent)) != file:  # as above
+        file, after = now, _edited(now, agent.uninstall)
+        emptied = created and after.strip() in ("", "{}")
     if backup := file.back_up():
         typer.echo(f"Backup: {_short(backup)}")
-    created = agent.name == "opencode" or bool(memory and memory.created)
-    if created and after.strip() in ("", "{}"):
+    if emptied:
         file.path.unlink()
     else:
         write_whole(file.path, after.encode())
@@ -249,19 +327,23 @@ def _edited(file: _File, edit: Callable[[str], str]) -> str:
         raise InvalidInput(f"{_short(file.path)}: {error.what}", error.fix) from error
 
 
-def _ask(path: Path, before: str, after: str, *, yes: bool) -> None:
-    """Show the change, and end where the user does not want it."""
+def _has_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _agrees(path: Path, before: str, after: str, *, yes: bool) -> bool:
+    """Show the change; whether the user wants it."""
     name = _short(path)
     lines = difflib.unified_diff(
         before.splitlines(), after.splitlines(), name, name, lineterm="", n=2
     )
     typer.echo("\n".join(lines))
     if yes:
-        return
+        return True
     with wrong_usage():
-        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        if not _has_terminal():
             raise InvalidInput(
-                "There is no terminal to ask for confirmation.", "Read the change, then add --yes."
+                "Can't ask for confirmation: not a terminal.", "Read the change, then add --yes."
             )
     try:
         agreed = typer.confirm("Change the file so?", default=False)
@@ -269,7 +351,7 @@ def _ask(path: Path, before: str, after: str, *, yes: bool) -> None:
         raise KeyboardInterrupt from error
     if not agreed:
         typer.echo("Nothing was changed.")
-        raise typer.Exit(1)
+    return agreed
 
 
 def _digest(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Edits JSON that a person wrote: one item is added to a list, or taken out, and all else stays.
+"""Edits JSON that a person wrote: one value is added, or taken out, and all else stays.
 
 Comments and commas at the end of a list are allowed, as some programs allow them. An edit counts
 only if the result reads back as meant; otherwise nothing is changed.
@@ -65,6 +65,25 @@ def with_item(text: str, path: Sequence[str], item: object) -> str:
     expected = _plain(root)
     _append(_at(expected, path[: len(path) - len(rest)]), rest, value)
     return _checked(_inserted(text, node, rest[0] if rest else None, value), expected)
+
+
+def with_member(text: str, path: Sequence[str], value: object) -> str:
+    """The text with a value at a path where there is none; objects that are missing are made."""
+    root = parse(text)
+    node, rest = root, [*path]
+    while (inner := node.child(rest[0])) is not None and len(rest) > 1:
+        node = inner
+        rest.pop(0)
+    where = [*path[: len(path) - len(rest)]]
+    if not isinstance(node.value, dict) or inner is not None:
+        raise InvalidInput(
+            f"{'.'.join(where) or 'The file'} does not hold what it should.", _CHANGED
+        )
+    for name in reversed(rest[1:]):
+        value = {name: value}
+    expected = _plain(root)
+    _at(expected, where)[rest[0]] = value
+    return _checked(_inserted(text, node, rest[0], value), expected)
 
 
 def without(text: str, path: Sequence[str | int]) -> str:

@@ -7,6 +7,8 @@
 import { spawn } from "node:child_process"
 
 const COMMAND = ["COMMAND"]
+// The MCP server with which the model searches the log; empty unless the user agreed to it.
+const RECALL = []
 const PATIENCE = 50_000
 
 const run = (call, wait) =>
@@ -31,6 +33,12 @@ const run = (call, wait) =>
   })
 
 export const Refold = async ({ directory }) => ({
+  config: async (config) => {
+    // Under `refold wrap` there is another one.
+    if (RECALL.length === 0 || process.env.REFOLD_WRAPPED) return
+    const server = { type: "local", command: RECALL, enabled: true, timeout: PATIENCE }
+    config.mcp = { ...config.mcp, refold_recall: server }
+  },
   "experimental.session.compacting": async (input, output) => {
     const call = { hook_event_name: "compacting", session_id: input.sessionID, cwd: directory }
     try {

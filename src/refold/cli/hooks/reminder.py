@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from refold.cli.hooks.recall import SERVER, has_recall
 from refold.cli.options import STORE, store_at
 from refold.errors import RefoldError, TransferError
 from refold.fold.extractive import extractive_summary
@@ -137,7 +138,7 @@ async def reminder_of(log: Log, name: str, agent: str) -> str:
     summary = extractive_summary(material)
     if not (summary.directives or summary.sections or summary.ledger):
         return ""
-    opening = _OPENING.format(search=_search(name))
+    opening = _OPENING.format(search=_search(name, agent))
     if agent == opencode.PROGRAM:
         opening = _FOR_SUMMARY + opening
     room = (limit - units(opening)) // _PER_TOKEN
@@ -153,6 +154,8 @@ async def reminder_of(log: Log, name: str, agent: str) -> str:
     return f"{opening}\n\n{blocks}" if blocks else ""
 
 
-def _search(name: str) -> str:
+def _search(name: str, agent: str) -> str:
     program = ["refold"] if shutil.which("refold") else [sys.executable, "-P", "-m", "refold.cli"]
-    return f"`{shlex.join([*program, 'search'])} WORDS --session {name}`"
+    command = f"`{shlex.join([*program, 'search'])} WORDS --session {name}`"
+    tool = f"the tool recall_search of the MCP server {SERVER}, or " if has_recall(agent) else ""
+    return tool + command

@@ -21,10 +21,9 @@ from pathlib import Path
 from typing import Any, Final
 from zlib import crc32
 
+from refold.cli.hooks import HOOK_MODULE
 from refold.user_files import state_folder
 
-MODULE: Final = "refold.cli.hooks.run"
-"""By which a command in an agent's settings is known to be Refold's."""
 WRAPPED: Final = "REFOLD_WRAPPED"
 """Set where `refold wrap` keeps the conversation: then hooks would keep it a second time."""
 IMPORT: Final = "--import"
@@ -88,7 +87,7 @@ def _end_after(seconds: float) -> None:
 def _start_import(agent: str, path: str, session: str) -> None:
     # It has no pipe of the agent's, which would wait for that to be closed.
     subprocess.Popen(  # noqa: S603 - this program
-        [sys.executable, "-P", "-m", MODULE, IMPORT, agent, path, session],
+        [sys.executable, "-P", "-m", HOOK_MODULE, IMPORT, agent, path, session],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -13,6 +13,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from refold.cli.hooks.recall import SERVER as HOOKS_SERVER
 from refold.cli.wrap.agent import (
     ANTHROPIC,
     OPENAI,
@@ -182,6 +183,8 @@ def _codex(host: Host, endpoint: Endpoint, arguments: tuple[str, ...]) -> Launch
         changes[f"mcp_servers.{SERVER}.startup_timeout_sec"] = _CODEX_MCP_START
         # Else the model must look for the tools before it can call them.
         changes["features.code_mode.direct_only_tool_namespaces"] = [f"mcp__{SERVER}"]
+    if at(config, "mcp_servers", HOOKS_SERVER):
+        changes[f"mcp_servers.{HOOKS_SERVER}.enabled"] = False
     flags = [word for name, value in changes.items() for word in ("-c", f"{name}={as_json(value)}")]
     own_words = _without_settings(arguments, changes.keys())
     windows = _codex_windows(host.run(("debug", "models")))

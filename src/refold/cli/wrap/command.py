@@ -8,7 +8,6 @@ import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Final
@@ -16,7 +15,7 @@ from typing import Annotated, Final
 import typer
 
 from refold.cli.left_out import print_left_out
-from refold.cli.options import STORE, ProfileChoice, StoreOption, where_is
+from refold.cli.options import STORE, ProfileChoice, StoreOption, own_store, where_is
 from refold.cli.outcome import exit_on_error, failed, require_extra
 from refold.cli.wrap.agents import AGENTS, Agent, Endpoint, Host, Launch, agent_for, launch
 from refold.cli.wrap.processes import MEMORY, GatewayKeeper, run_agent
@@ -65,14 +64,15 @@ def wrap(  # noqa: PLR0913 - an option each
 ) -> None:
     """Run a coding agent behind a gateway of its own, which keeps and compacts its conversation.
 
-    The agent works as ever, with its own login, in this terminal. It gets the gateway's address by
-    variables and flags of its own process: no file is changed, and the gateway ends with the agent.
-    Its model can search and reread what was compacted.
+    The agent works as usual, with its own login, in this terminal. It gets the gateway's address
+    by variables and flags of its own process: no file is changed, and the gateway ends with the
+    agent. Its model can search and reread what was compacted.
 
     Example: refold wrap claude
     """
     with exit_on_error(), require_extra("wrap"):
-        import_module("uvicorn")  # the gateway's process needs it, and what comes with it
+        if find_spec("uvicorn") is None:  # the gateway's process needs it, and what comes with it
+            raise ModuleNotFoundError(name="uvicorn")
         name, *arguments = command
         agent = agent_for(name)
         program = shutil.which(name)
@@ -119,6 +119,8 @@ def _run(
     endpoint = Endpoint(keeper.address, _has_recall())
     started = start(endpoint)
     if where.keep:
+        if where.address == f"{_SQLITE}{own_store()}":
+            own_store().parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         _announce(where.address, settings)
     notes = [*started.notes]
     if not endpoint.recall:

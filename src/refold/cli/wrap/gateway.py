@@ -29,8 +29,7 @@ from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from refold.cli.options import store_at
-from refold.cli.wrap.processes import MEMORY, Order
+from refold.cli.wrap.processes import Order
 from refold.errors import RefoldError
 from refold.gateway.gateway import routes
 from refold.gateway.outcome import Outcome
@@ -45,7 +44,7 @@ from refold.service.problem import refused_at
 from refold.service.service import Service
 from refold.session import Receipt, receipt_of
 from refold.settings import Settings, UpstreamSettings, load_settings
-from refold.stores import MemoryStore
+from refold.stores import open_store
 from refold.view.tokens import tools_tokens
 
 _DRAIN: Final = 5.0
@@ -229,9 +228,11 @@ async def _serve(order: Order) -> None:
     server.log_to_standard_error()
     server.raise_file_limit()
     settings = settings_for(order)
-    store = MemoryStore()
-    if order.store != MEMORY:
-        store = store_at(order.store, create=True, connect=settings.serve.times.store)
+    store = open_store(
+        order.store,
+        connect=settings.serve.times.store,
+        forget_journal=lambda: settings.profile.store.forget_journal,
+    )
     folder = Path.cwd()
     branch = await asyncio.to_thread(checked_out, folder)
     origin = Origin(order.program, folder=str(folder), branch=branch or None)

@@ -19,7 +19,6 @@ from types import FrameType
 from typing import Any, Final
 
 from refold.cli.hooks.run import WRAPPED
-from refold.cli.outcome import failed
 from refold.cli.wrap.traffic import Traffic
 
 _BACKLOG: Final = 128
@@ -103,6 +102,8 @@ class GatewayKeeper:
         if not self._ready.wait(_START) or self.given_up:
             self.end()
             what = f"The gateway did not start.\n{self.last_errors()}".strip()
+            from refold.cli.outcome import failed  # noqa: PLC0415 - slow, and the gateway has no use
+
             code, what, fix = self._error or ("gateway", what, "Correct that and try again.")
             raise failed(code, what, fix)
 

@@ -1,12 +1,18 @@
 // Keys, and where a page stands. Everything else is HTML: without this file the pages work too.
 (() => {
   "use strict";
-  const typing = (target) => target.closest("input, select, textarea, [contenteditable]");
-  const things = () => [...document.querySelectorAll(".list .row, .items > [data-item]")];
+  const typing = (target) => target.closest("input:not([type=checkbox]), select, textarea, [contenteditable]");
+  // What j and k go through: rows, messages, matches, and whatever else of a page opens.
+  const THINGS = ["[data-item]", ".region", "> details", ".hits > li > a", ".steps a", ".spans a", ".evidence a", "th > a", ".more > a", ".more > button"];
+  const things = () => [...document.querySelectorAll(THINGS.map((each) => `main ${each}`))].filter(
+    (each) => each.checkVisibility() && !each.parentElement.closest("article, details:not([open])"),
+  );
+  const help = document.getElementById("help");
+  const show = () => (help.open ? help.close() : help.showModal());
 
   function move(by) {
     const all = things();
-    const at = all.findIndex((each) => each === document.activeElement || each.contains(document.activeElement));
+    const at = all.findLastIndex((each) => each.contains(document.activeElement)); // the innermost
     const next = all[at < 0 ? (by > 0 ? 0 : all.length - 1) : Math.min(all.length - 1, Math.max(0, at + by))];
     if (!next) return;
     const target = next.matches("details") ? next.querySelector("summary") : next;
@@ -16,18 +22,30 @@
 
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key === "Escape" && typing(event.target)) return event.target.blur();
+    if (event.key === "Escape" && !help.open) return document.activeElement.blur();
     if (typing(event.target)) return;
     const search = document.getElementById("q");
-    if (event.key === "/" && search) search.focus();
+    const near = { p: "prev", n: "next" }[event.key];
+    if (event.key === "?") show();
+    else if (help.open) return;
+    else if (event.key === "/" && search) search.focus();
+    else if (event.key === "/") location.assign(`${document.querySelector("a.name").href}#q`);
+    else if (near) document.querySelector(`a[rel=${near}]`)?.click();
     else if (event.key === "j") move(1);
     else if (event.key === "k") move(-1);
+    else if (event.key === "x" && event.target.closest(".list tr")) event.target.closest("tr").querySelector(".pick input").click();
     else if (event.key === "Enter" && event.target.matches("[data-item]")) {
       const link = event.target.querySelector("summary, .more button, a");
       if (link) link.click();
     } else return;
     event.preventDefault();
   });
+
+  for (const button of document.querySelectorAll("[data-help]")) {
+    button.hidden = false;
+    button.addEventListener("click", show);
+  }
+  if (location.hash === "#q") document.getElementById("q")?.focus();
 
   document.addEventListener("click", async (event) => {
     const button = event.target.closest("[data-copy]");

@@ -5,15 +5,19 @@ if the model had to end in the middle of it, the input is what can be read of it
 provider's own clients.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pydantic import JsonValue
 from pydantic_core import from_json
 
 from refold.gateway.dialects.dialect import (
+    COMPACTS,
+    MAX_ID,
     Answer,
     Dialect,
+    ProviderState,
+    Reference,
     anthropic_refusal,
     anthropic_usage,
     join_text,
@@ -28,6 +32,8 @@ from refold.wire.splice import Object, encoded, is_object, objects, str_or_empty
 _NAME: Final = "anthropic-messages"
 _DELTAS: Final = {"text_delta": "text", "thinking_delta": "thinking"}
 _THOUGHTS: Final = frozenset({"thinking", "redacted_thinking"})
+_CLEARED: Final = "clear_thinking"
+"""How the kinds of edits begin that clear thoughts alone."""
 
 
 def answer(body: bytes) -> Answer | None:
@@ -43,6 +49,8 @@ def answer(body: bytes) -> Answer | None:
         anthropic_usage(usage) if isinstance(usage, dict) else None,
         str_or_empty(message.get("stop_reason")),
         complete=True,
+        id=str_or_empty(message.get("id")),
+        edits=_applied(message),
     )
 
 
@@ -53,6 +61,8 @@ class MessagesAssembler:
         self.failed = False
         self._stopped = False
         self._finish = ""
+        self._id = ""
+        self._edits: tuple[str, ...] = ()
         self._usage: Object = {}
         self._blocks: dict[int, _Block] = {}
 
@@ -77,6 +87,7 @@ class MessagesAssembler:
                 self._start_message(data)
             case "message_delta":
                 self._count(data)
+                self._edits = _applied(data) or self._edits
                 delta = data.get("delta")
                 finish = str_or_empty(delta.get("stop_reason")) if isinstance(delta, dict) else ""
                 self._finish = finish or self._finish
@@ -94,12 +105,14 @@ class MessagesAssembler:
         blocks = [self._blocks[index] for index in sorted(self._blocks)]
         content = [block.fields() for block in blocks] if complete else _usable(blocks)
         payloads = (_message(content),) if complete or content else ()
-        return Answer(payloads, anthropic_usage(self._usage), self._finish, complete)
+        usage = anthropic_usage(self._usage)
+        return Answer(payloads, usage, self._finish, complete, self._id, self._edits)
 
     def _start_message(self, data: Object) -> None:
         message = data.get("message")
         if isinstance(message, dict):
             self._count(message)
+            self._id = str_or_empty(message.get("id"))
             for block in objects(message.get("content")):
                 self._blocks[len(self._blocks)] = _Block(block)
 
@@ -214,12 +227,100 @@ def _identifiers(body: Object) -> tuple[JsonValue, ...]:
     return ([metadata],)  # that is nobody
 
 
+def _unsupported(body: Object) -> str:
+    thread = body.get("thread")
+    if body.get("compaction"):
+        return COMPACTS
+    if thread and not isinstance(thread, dict):
+        return "its thread is no object"
+    continues = isinstance(thread, dict) and "previous_message_id" in thread
+    return "its thread names no message" if continues and _reference(body) is None else ""
+
+
+# What the provider edits, if it is asked to: tool results, and turns that it summarizes. Cleared
+# thoughts need no mention, as clients may leave them out too. And threads, which it keeps.
+
+
+def _reference(body: Object) -> Reference | None:
+    thread = body.get("thread")
+    name = thread.get("previous_message_id") if isinstance(thread, dict) else None
+    if not isinstance(name, str) or not name or len(name) > MAX_ID or not name.isprintable():
+        return None
+    return Reference("thread", name)
+
+
+def _names(body: Object) -> Iterator[str]:
+    thread = body.get("thread")
+    if thread and (not isinstance(thread, dict) or thread.get("previous_message_id")):
+        reference = _reference(body)
+        yield reference.id if reference else ""
+
+
+def _edits(body: Object) -> tuple[str, ...]:
+    return tuple(name for name in map(_kind, _edits_in(body)) if not name.startswith(_CLEARED))
+
+
+def _edits_in(body: Object) -> list[Object]:
+    management = body.get("context_management")
+    return objects(management.get("edits")) if isinstance(management, dict) else []
+
+
+def _kind(edit: Object) -> str:
+    return str_or_empty(edit.get("type")) or "context_management"
+
+
+def _applied(answer: Object) -> tuple[str, ...]:
+    """The edits that an answer says were made; all but those of thoughts."""
+    management = answer.get("context_management")
+    applied = management.get("applied_edits") if isinstance(management, dict) else None
+    return tuple(name for name in map(_kind, objects(applied)) if not name.startswith(_CLEARED))
+
+
+def _compactions(message: Object) -> tuple[str, ...]:
+    return tuple(
+        name
+        for block in objects(message.get("content"))
+        if block.get("type") == "compaction"
+        if (name := _compaction_name(block))
+    )
+
+
+def _compaction_name(block: Object) -> str:
+    names = (str_or_empty(block.get(key)) for key in ("signature", "encrypted_content", "content"))
+    return next(filter(None, names), "")
+
+
+def _detached(body: Object) -> Object:
+    return {**body, "thread": {"type": "create"}}
+
+
+def _unedited(body: Object) -> Object:
+    management = body.get("context_management")
+    if not isinstance(management, dict):
+        return body
+    left: list[JsonValue] = [edit for edit in _edits_in(body) if _kind(edit).startswith(_CLEARED)]
+    if left:
+        return {**body, "context_management": {**management, "edits": left}}
+    return {name: value for name, value in body.items() if name != "context_management"}
+
+
+STATE: Final = ProviderState(
+    reference=_reference,
+    names=_names,
+    keeps=lambda body: bool(body.get("thread")),
+    edits=_edits,
+    compactions=_compactions,
+    detached=_detached,
+    unedited=_unedited,
+)
+
 ANTHROPIC_MESSAGES: Final = Dialect(
     name=_NAME,
     path="/v1/messages",
     conversation="messages",
     instructions="system",
     tools=("tools",),
+    unsupported=_unsupported,
     identifiers=_identifiers,
     fingerprint=FingerprintCache(
         wire_for(_NAME), lambda message: message.get("role") == "assistant"
@@ -227,4 +328,5 @@ ANTHROPIC_MESSAGES: Final = Dialect(
     answer=answer,
     assembler=MessagesAssembler,
     refusal=anthropic_refusal,
+    state=STATE,
 )

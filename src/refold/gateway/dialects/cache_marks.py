@@ -61,6 +61,19 @@ def restore_marks(client: Sequence[bytes], sent: Sequence[tuple[int | None, byte
     return [with_marks(payload, placed.get(nth, {})) for nth, (_, payload) in enumerate(sent)]
 
 
+def move_mark_to_end(messages: Sequence[bytes], index: int) -> list[bytes]:
+    """The messages with the last mark of one of them at the end of the last one instead."""
+    moved = [*messages]
+    marks = marks_of(messages[index])
+    ends = [block for block in _message_blocks(messages[-1]) if block.markable]
+    if marks and ends and isinstance(parsed(messages[-1]).get("content"), list):
+        *others, last = marks
+        moved[index] = with_marks(messages[index], {mark.spot: mark.mark for mark in others})
+        own = {mark.spot: mark.mark for mark in marks_of(messages[-1])}
+        moved[-1] = with_marks(messages[-1], {**own, ends[-1].spot: last.mark})
+    return moved
+
+
 class _Block(NamedTuple):
     """A block that can carry a mark."""
 

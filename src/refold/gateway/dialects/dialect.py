@@ -1,7 +1,7 @@
 """What the gateway knows of each API that it speaks: its requests, its answers, its errors."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, Protocol
 
 from pydantic import JsonValue
@@ -25,6 +25,8 @@ from refold.wire.splice import (
 )
 
 _MAX_COUNT: Final = 2**53
+_COMPACTION: Final = b"compaction"
+"""In every message that holds a compaction of the provider's."""
 _SERVER_ERROR: Final = 500
 """From this status on, it is not the client's fault."""
 _OPENAI_ERRORS: Final = {
@@ -60,6 +62,48 @@ class Bounds(NamedTuple):
 
 
 BOUNDS: Final = Bounds()
+MAX_ID: Final = 1_000
+"""Characters of an id under which a provider keeps something; those of LiteLLM have some 240."""
+COMPACTS: Final = "it has the provider shorten the conversation"
+"""Why a request is not managed that is no turn, but asks the provider for a compaction."""
+
+
+class Reference(NamedTuple):
+    """What a request continues from that its provider keeps, instead of sending it."""
+
+    field: str
+    """Of the request."""
+    id: str
+    shared: bool = False
+    """Whether others may change what has that id: a conversation, not one answer."""
+
+    def __str__(self) -> str:
+        return f"{self.field} {self.id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderState:
+    """What an API's provider keeps of a conversation, and edits in it by itself."""
+
+    reference: Callable[[Object], Reference | None] = lambda _body: None
+    """What a request continues from, if it names that by an id."""
+    names: Callable[[Object], Iterable[str]] = lambda _body: ()
+    """Every id by which it names what the provider keeps, anywhere; empty for one that is odd."""
+    keeps: Callable[[Object], bool] = lambda _body: False
+    """Whether a later request may refer to the answer by its id."""
+    edits: Callable[[Object], tuple[str, ...]] = lambda _body: ()
+    """How the provider is to shorten the context by itself; empty if it is not."""
+    compactions: Callable[[Object], tuple[str, ...]] = lambda _message: ()
+    """What identifies the provider's own compactions in a message."""
+    detached: Callable[[Object], Object] = lambda body: body
+    """The request's fields without the reference."""
+    portable: Callable[[bytes], bytes | None] = lambda message: message
+    """A message for a provider that does not have it (any more); None if it cannot be sent."""
+    unedited: Callable[[Object], Object] = lambda body: body
+    """The request's fields, so that the provider shortens nothing."""
+
+
+NO_STATE: Final = ProviderState()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +134,12 @@ class ParsedRequest:
     `settings`, which is all the rest."""
     identity: tuple[str, ...] = ()
     """Whom the client says it speaks for: every identifier, without the empty ones at the end."""
+    reference: Reference | None = None
+    """What it continues from that the provider keeps."""
+    held: int = 0
+    """How many of the messages, from the first on, did not come but are behind the reference."""
+    edits: tuple[str, ...] = ()
+    """How the provider shortens the context by itself, or has done so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +153,10 @@ class Answer:
     """The provider's reason for ending; empty if unknown."""
     complete: bool
     """False: it was cut off, and the payloads hold only what is whole."""
+    id: str = ""
+    """The provider's name of the answer, where it may keep it."""
+    edits: tuple[str, ...] = ()
+    """What the provider says it has cleared from the context by itself."""
 
 
 class AnswerAssembler(Protocol):
@@ -147,6 +201,8 @@ class Dialect:
     assembler: Callable[[], AnswerAssembler]
     refusal: Callable[[int, str, str], bytes]
     """An error of the gateway's, as clients of this API read errors: status, code, text."""
+    state: ProviderState = NO_STATE
+    """What its provider keeps and edits."""
 
     def read(self, raw: bytes, bounds: Bounds = BOUNDS) -> ParsedRequest:
         """Parse a request. Raises Unreadable when the body is not a JSON object."""
@@ -182,15 +238,58 @@ class Dialect:
                 f"The request cannot be changed: {parsed_request.unmanaged}.",
                 "Pass it on as it came.",
             )
+        fields = dict(parsed_request.body)
+        if parsed_request.reference is not None:  # its messages are among these
+            fields = self.state.detached(fields)
+        return self._written(fields, parsed_request, messages)
+
+    def continuing(self, parsed_request: ParsedRequest, history: Sequence[bytes]) -> ParsedRequest:
+        """The request with the messages that are behind its reference; its body stays as it is."""
+        messages = (*history, *parsed_request.messages)
+        edits = self._edits(dict(parsed_request.body), messages)
+        return replace(parsed_request, messages=messages, held=len(history), edits=edits)
+
+    def detached(self, parsed_request: ParsedRequest, *, lost: bool = False) -> ParsedRequest:
+        """The request with the whole conversation in it instead of the reference.
+
+        If the provider has `lost` what was behind that, nothing in it may name what is kept there.
+        """
+        body, messages = self.state.detached(dict(parsed_request.body)), parsed_request.messages
+        if lost:
+            messages = tuple(filter(None, map(self.state.portable, messages)))
+        raw = self._written(body, parsed_request, messages)
+        return replace(
+            parsed_request, raw=raw, body=body, messages=messages, reference=None, held=0
+        )
+
+    def unedited(self, parsed_request: ParsedRequest) -> ParsedRequest:
+        """The request, so that its provider shortens nothing by itself."""
+        body = self.state.unedited(dict(parsed_request.body))
+        raw = parsed_request.raw
+        if body != parsed_request.body:
+            own = parsed_request.messages[parsed_request.held :]  # the others stay where they are
+            raw = self._written(body, parsed_request, own)
+        return replace(parsed_request, raw=raw, body=body, edits=())
+
+    def _written(
+        self, body: Object, parsed_request: ParsedRequest, messages: Sequence[bytes]
+    ) -> bytes:
         lead = _items(parsed_request.body.get(self.conversation))[: parsed_request.lead]
         conversation = array([*map(compact_json, lead), *messages])
         fields = (
             compact_json(key)
             + b":"
             + (conversation if key == self.conversation else compact_json(value))
-            for key, value in parsed_request.body.items()
+            for key, value in body.items()
         )
         return b"{" + b",".join(fields) + b"}"
+
+    def identity(self, body: Object) -> tuple[str, ...]:
+        """Whom the client says it speaks for: every identifier, without empty ones at the end."""
+        identity = [*map(str_or_empty, self.identifiers(body))]
+        while identity and not identity[-1]:
+            identity.pop()
+        return tuple(identity)
 
     def _excess(self, body: Object, items: list[JsonValue], max_items: int) -> str:
         tools = sum(len(_items(body.get(field))) for field in self.tools)
@@ -224,9 +323,6 @@ class Dialect:
         if body.get(tools) is not None:
             extras["tools"] = compact_json(body[tools])
         too_large = any(map(has_infinity, (*messages, *extras.values())))
-        identity = [*map(str_or_empty, self.identifiers(body))]
-        while identity and not identity[-1]:
-            identity.pop()
         return ParsedRequest(
             raw,
             body,
@@ -243,8 +339,17 @@ class Dialect:
                 for tool in _items(body.get(field))
             ),
             extras=extras,
-            identity=tuple(identity),
+            identity=self.identity(body),
+            reference=self.state.reference(body),
+            edits=self._edits(body, messages),
         )
+
+    def _edits(self, body: Object, messages: Sequence[bytes]) -> tuple[str, ...]:
+        compacted = any(
+            _COMPACTION in message and self.state.compactions(parsed(message))
+            for message in messages
+        )
+        return (*self.state.edits(body), *(["its own compaction"] if compacted else []))
 
     def _fault(self, messages: Sequence[bytes]) -> str:
         if not messages:

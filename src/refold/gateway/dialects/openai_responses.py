@@ -1,18 +1,22 @@
-"""OpenAI's Responses API, as long as the client holds the conversation, and servers that speak it.
+"""OpenAI's Responses API, and servers that speak it.
 
 A message is one item of the input or the output. The last event of a stream has the whole answer.
 If it never comes, the answer is what the events before it brought: items that are done, and of the
 last one the text so far.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from pydantic import JsonValue
 
 from refold.gateway.dialects.dialect import (
+    COMPACTS,
+    MAX_ID,
     Answer,
     Dialect,
+    ProviderState,
+    Reference,
     join_text,
     openai_refusal,
     openai_usage,
@@ -23,7 +27,15 @@ from refold.gateway.dialects.events import Event
 from refold.gateway.dialects.openai_chat import openai_identifiers
 from refold.wire import wire_for
 from refold.wire.fingerprint import FingerprintCache
-from refold.wire.splice import Object, encoded, is_object, objects, str_or_empty
+from refold.wire.splice import (
+    Object,
+    compact_json,
+    encoded,
+    is_object,
+    objects,
+    parsed,
+    str_or_empty,
+)
 
 _NAME: Final = "openai-responses"
 _END_EVENTS: Final = frozenset({"response.completed", "response.incomplete", "response.failed"})
@@ -37,12 +49,13 @@ _EVENTS: Final = _END_EVENTS | _ITEM_EVENTS | frozenset(_DELTA_EVENTS)
 _UNFINISHED: Final = frozenset({"in_progress", "queued"})
 _FAILED: Final = frozenset({"failed", "cancelled"})
 _STATEFUL: Final = {
-    "previous_response_id": "previous_response_id refers to what the provider holds",
-    "conversation": "conversation refers to what the provider holds",
     "prompt": "prompt refers to what the provider holds",
     "background": "it is answered in the background",
 }
-"""Fields of requests whose conversation the client does not hold."""
+"""Fields of requests that cannot be managed."""
+_NAMED: Final = frozenset({"message", "function_call", "custom_tool_call"})
+"""Items whose ids nothing else refers to."""
+_REFERENCES: Final = ("previous_response_id", "conversation")
 _ANSWER_ITEMS: Final = frozenset(
     {
         *("compaction", "mcp_list_tools", "mcp_approval_request"),
@@ -201,6 +214,7 @@ def _answer(response: Object, items: Sequence[Object], *, complete: bool) -> Ans
         openai_usage(response.get("usage")),
         str_or_empty(reason) or str_or_empty(response.get("status")),
         complete,
+        str_or_empty(response.get("id")),
     )
 
 
@@ -208,14 +222,83 @@ def _unsupported(body: Object) -> str:
     for field, why in _STATEFUL.items():
         if body.get(field):
             return why
-    for item in objects(body.get("input")):
-        kind = item.get("type")
-        # The type of a reference may be left out.
-        if kind == "item_reference" or (kind is None and "id" in item and "role" not in item):
-            return "an item refers to one that the provider holds"
+    if any(map(_is_item_reference, objects(body.get("input")))):
+        return "an item refers to one that the provider holds"
     if any(item.get("type") == "compaction_trigger" for item in objects(body.get("input"))):
-        return "it has the provider shorten the conversation"
+        return COMPACTS
+    for field in _REFERENCES:
+        if body.get(field) and _reference_id(body[field]) == "":
+            return f"{field} is no id"
+    if all(map(body.get, _REFERENCES)):
+        return f"{' and '.join(_REFERENCES)} exclude each other"
     return ""
+
+
+# What the provider keeps: every answer, unless the request says otherwise, and conversations.
+
+
+def _reference_id(value: JsonValue) -> str:
+    """The id; empty if it is none that can be looked for."""
+    name = value.get("id") if isinstance(value, dict) else value
+    return name if isinstance(name, str) and len(name) <= MAX_ID and name.isprintable() else ""
+
+
+def _reference(body: Object) -> Reference | None:
+    for field in _REFERENCES:
+        if name := _reference_id(body.get(field)):
+            return Reference(field, name, shared=field == "conversation")
+    return None
+
+
+def _is_item_reference(item: Object) -> bool:
+    """Whether it is another item's id alone; its type may be left out."""
+    kind = item.get("type")
+    return kind == "item_reference" or (kind is None and "id" in item and "role" not in item)
+
+
+def _names(body: Object) -> Iterator[str]:
+    for item in filter(_is_item_reference, objects(body.get("input"))):
+        yield str_or_empty(item.get("id"))
+    yield from (_reference_id(body[field]) for field in _REFERENCES if body.get(field))
+
+
+def _edits(body: Object) -> tuple[str, ...]:
+    """A truncation needs no mention: it is for requests that exceed the window."""
+    names = (str_or_empty(entry.get("type")) for entry in objects(body.get("context_management")))
+    return tuple(name or "context_management" for name in names)
+
+
+def _compactions(item: Object) -> tuple[str, ...]:
+    if item.get("type") not in {"compaction", "compaction_summary"}:
+        return ()
+    named = str_or_empty(item.get("encrypted_content")) or str_or_empty(item.get("id"))
+    return (named,) if named else ()
+
+
+def _portable(message: bytes) -> bytes | None:
+    """Without the name under which the provider kept it; reasoning goes if that was all of it."""
+    item = parsed(message)
+    if item.get("type") == "reasoning":
+        return message if item.get("encrypted_content") else None
+    if (item.get("type") or "message") not in _NAMED or "id" not in item:
+        return message
+    return compact_json({key: value for key, value in item.items() if key != "id"})
+
+
+def _without(*names: str) -> Callable[[Object], Object]:
+    return lambda body: {name: value for name, value in body.items() if name not in names}
+
+
+STATE: Final = ProviderState(
+    reference=_reference,
+    names=_names,
+    keeps=lambda body: body.get("store") is not False,
+    edits=_edits,
+    compactions=_compactions,
+    detached=_without(*_REFERENCES),
+    portable=_portable,
+    unedited=_without("context_management"),
+)
 
 
 def _is_answer(item: Object) -> bool:
@@ -238,4 +321,5 @@ OPENAI_RESPONSES: Final = Dialect(
     answer=answer,
     assembler=ResponsesAssembler,
     refusal=openai_refusal,
+    state=STATE,
 )

@@ -59,7 +59,7 @@ _REPORTED: Final = {Requested.KIND, FoldStarted.KIND, FoldCompleted.KIND, FoldFa
 
 @router.get(
     "/sessions/{session}/events",
-    summary="Follow a session as it grows",
+    summary="Stream a session's events",
     response_class=Response,
     responses={
         200: {

@@ -32,7 +32,7 @@ _POLL: Final = 0.02  # seconds between two checks whether a fold has begun
 
 @router.get("/sessions/{session}/folds", summary="List the folds")
 async def list_folds(_: Reader, log: CallerLog, session: SessionName) -> schemas.Folds:
-    """Those that stand, those beneath them, and the one that is being made."""
+    """The folds in effect, those that later folds replaced, and the one in progress."""
     outline = (await log.outlined(session)).outline
     folds = await _active_folds(log, session, outline)
     for running in outline.running:
@@ -41,18 +41,18 @@ async def list_folds(_: Reader, log: CallerLog, session: SessionName) -> schemas
     return schemas.Folds(folds=sorted(folds, key=lambda fold: fold.seq))
 
 
-@router.get("/sessions/{session}/folds/preview", summary="See what a fold would do")
+@router.get("/sessions/{session}/folds/preview", summary="Preview a fold")
 async def preview_fold(
     caller: Reader, service: ServiceDep, session: SessionName
 ) -> schemas.Preview:
-    """What goes, what stays, what is lost, what it saves. Nothing is changed."""
+    """What it would remove, keep and save. Changes nothing."""
     async with using(service, caller, session) as opened:
         return schemas.Preview.model_validate(await opened.preview())
 
 
 @router.post(
     "/sessions/{session}/folds",
-    summary="Make a fold",
+    summary="Start a fold",
     responses={202: {"model": schemas.Folded, "description": "It has begun."}},
 )
 async def start_fold(  # noqa: PLR0913, PLR0917 - FastAPI gives each by its type
@@ -88,20 +88,20 @@ async def start_fold(  # noqa: PLR0913, PLR0917 - FastAPI gives each by its type
 @router.post("/sessions/{session}/folds/{fold}/cancel", summary="Cancel a fold")
 async def cancel_fold(
     caller: Writer, log: CallerLog, service: ServiceDep, session: SessionName, fold: FoldId
-) -> schemas.Cancelled:
-    """If it is still being made, wherever that is."""
+) -> schemas.Canceled:
+    """If it is still in progress, in this process or another."""
     running = (await log.outlined(session)).outline.running
     if all(each.fold != fold for each in running):
-        return schemas.Cancelled(fold=fold, cancelled=False)
+        return schemas.Canceled(fold=fold, cancelled=False)
     ended = await service.sessions.engine(caller.tenant).cancel(session, fold)
-    return schemas.Cancelled(fold=fold, cancelled=ended is not None and not ended.completed)
+    return schemas.Canceled(fold=fold, cancelled=ended is not None and not ended.completed)
 
 
-@router.post("/sessions/{session}/folds/{fold}/undo", summary="Take a fold back")
+@router.post("/sessions/{session}/folds/{fold}/undo", summary="Undo a fold")
 async def undo_fold(
     caller: Writer, log: CallerLog, service: ServiceDep, session: SessionName, fold: FoldId
 ) -> SessionState:
-    """The messages that it replaced are in the context again."""
+    """The messages that it replaced return to the context."""
     outline = (await log.outlined(session)).outline
     if all(each.fold != fold for each in outline.folds):
         raise InvalidInput("No such fold stands.", _LIST)
@@ -131,11 +131,11 @@ async def edit_summary(  # noqa: PLR0913, PLR0917 - FastAPI gives each by its ty
     return fold_of(entry, "stands")
 
 
-@router.post("/sessions/{session}/unfold", summary="Show folded entries again")
+@router.post("/sessions/{session}/unfold", summary="Unfold entries")
 async def unfold_entries(
     caller: Writer, log: CallerLog, service: ServiceDep, session: SessionName, body: Run
 ) -> SessionState:
-    """The folds over them go on standing for the rest."""
+    """The folds over them still replace the rest."""
     async with using(service, caller, session) as opened:
         await opened.unfold(body.span)
     return await state_of(log, session)

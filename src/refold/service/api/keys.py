@@ -1,28 +1,28 @@
 """Keys of a tenant, the provider keys stored for it, and all tenants. For admins only."""
 
 import time
-from dataclasses import asdict
-from datetime import UTC, datetime
-from functools import reduce
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Path, Query
 
 from refold.errors import LimitReached
-from refold.log import DEFAULT_TENANT
 from refold.log.entry import LONGEST_NAME
 from refold.memory.board import is_internal
+from refold.models.receipt import Receipt
 from refold.service.api import schemas
-from refold.service.api.requests import MAX_SESSIONS, Tally, daily_tallies
+from refold.service.api.costs import tenants_of
 from refold.service.api.routing import Admin, Operator, Route, ServiceDep
 from refold.service.api.schemas import Days, NewKey, NewQuota, Rotation, UpstreamKey
 from refold.service.keys import Quota, check_tenant
 from refold.service.service import Service
+from refold.session.costs import Period, costs_in, usage_of
 
 router = APIRouter(tags=["keys"], route_class=Route)
 MAX_KEYS: Final = 1_000
 """How many keys, and how many upstreams, a tenant may have."""
 _PAGE: Final = 500
+_MAX_SESSIONS: Final = 2_000
+"""Sessions of a tenant that are counted for one answer."""
 TenantName = Annotated[
     str, Path(max_length=LONGEST_NAME, description="A slash in it is written %2F.")
 ]
@@ -40,16 +40,16 @@ UpstreamName = Annotated[
 
 @router.get("/keys", summary="List the keys")
 async def list_keys(caller: Admin, service: ServiceDep) -> schemas.Keys:
-    """Of the caller's own tenant, also those that are expired or revoked."""
+    """Those of the caller's tenant, including expired and revoked ones."""
     await service.keyring.refresh_if_stale()
     now = _now()
     own = service.keyring.keys(caller.tenant)
     return schemas.Keys(keys=[schemas.Key.of(key, now) for key in own])
 
 
-@router.post("/keys", status_code=201, summary="Make a key")
+@router.post("/keys", status_code=201, summary="Create a key")
 async def create_key(caller: Admin, service: ServiceDep, body: NewKey) -> schemas.MadeKey:
-    """For the caller's own tenant. Its secret is told in this answer, and never again."""
+    """For the caller's tenant. Only this response contains its secret."""
     if len(service.keyring.keys(caller.tenant)) >= MAX_KEYS:
         raise LimitReached("The tenant has as many keys as it may have.", 60)
     until = None if body.days is None else _now() + body.days * _DAY
@@ -59,11 +59,11 @@ async def create_key(caller: Admin, service: ServiceDep, body: NewKey) -> schema
     return schemas.MadeKey.of(issued.key, _now(), secret=issued.secret)
 
 
-@router.post("/keys/{key}/rotate", summary="Give a key a new secret")
+@router.post("/keys/{key}/rotate", summary="Rotate a key")
 async def rotate_key(
     caller: Admin, service: ServiceDep, key: KeyId, body: Rotation
 ) -> schemas.MadeKey:
-    """The old secret stays valid for a while, so that nobody is shut out."""
+    """The old secret stays valid for a while, so that clients can switch."""
     issued = await service.keyring.rotate(
         key, overlap=body.overlap, tenant=caller.tenant, by=caller.key
     )
@@ -72,41 +72,41 @@ async def rotate_key(
 
 @router.delete("/keys/{key}", summary="Revoke a key")
 async def revoke_key(caller: Admin, service: ServiceDep, key: KeyId) -> schemas.Key:
-    """For good; other processes refuse it within about a second."""
+    """Permanently. Other processes refuse it within about a second."""
     revoked = await service.keyring.revoke(key, tenant=caller.tenant, by=caller.key)
     return schemas.Key.of(revoked, _now())
 
 
-@router.get("/upstreams", summary="List the upstreams for which a key is kept")
+@router.get("/upstreams", summary="List the upstreams with a stored key")
 async def list_upstream_keys(caller: Admin, service: ServiceDep) -> schemas.Upstreams:
-    """The caller's own; the keys themselves are never told."""
+    """Those of the caller's tenant. The keys themselves are never returned."""
     await service.keyring.refresh_if_stale()
     return _upstreams(service, caller.tenant)
 
 
-@router.put("/upstreams/{upstream}/key", summary="Keep a provider's key")
+@router.put("/upstreams/{upstream}/key", summary="Store a provider's key")
 async def set_upstream_key(
     caller: Admin, service: ServiceDep, upstream: UpstreamName, body: UpstreamKey
 ) -> schemas.Upstreams:
-    """It is encrypted where it is kept, and used for this tenant's requests only."""
+    """It is stored encrypted, and used for this tenant's requests only."""
     if len(service.vault.names(caller.tenant)) >= MAX_KEYS:
         raise LimitReached("The tenant has as many upstreams as it may have.", 60)
     await service.vault.put(caller.tenant, upstream, body.key, by=caller.key)
     return _upstreams(service, caller.tenant)
 
 
-@router.delete("/upstreams/{upstream}/key", summary="Forget a provider's key")
+@router.delete("/upstreams/{upstream}/key", summary="Delete a provider's key")
 async def remove_upstream_key(
     caller: Admin, service: ServiceDep, upstream: UpstreamName
 ) -> schemas.Upstreams:
-    """It is erased as `forget` erases entries, and it was only ever stored encrypted."""
+    """It is erased as `forget` erases entries; it was only stored encrypted."""
     await service.vault.remove(caller.tenant, upstream, by=caller.key)
     return _upstreams(service, caller.tenant)
 
 
-@router.get("/quota", summary="See the tenant's quota")
+@router.get("/quota", summary="Get the caller's quota")
 async def get_quota(caller: Admin, service: ServiceDep) -> schemas.Quota:
-    """Who runs the service sets it; a tenant cannot raise its own."""
+    """Operators set it; a tenant cannot raise its own."""
     await service.keyring.refresh_if_stale()
     return schemas.Quota.model_validate(service.keyring.quota(caller.tenant))
 
@@ -121,16 +121,15 @@ async def list_tenants(
 ) -> schemas.Tenants:
     """Those that have or had a key or a quota, and `default`.
 
-    Only for admins of the tenant `default`. Each tenant's sessions are looked through for what
-    they used, so long lists take a while.
+    Only for admins of the tenant `default`.
     """
-    names = [name for name in await _tenants(service) if name > after]
+    names = [name for name in await tenants_of(service) if name > after]
     found = [await _tenant(service, name, days) for name in names[:limit]]
     more = names[limit - 1] if len(names) > limit else None
     return schemas.Tenants(tenants=found, next=more)
 
 
-@router.get("/usage/tenants", summary="See what all tenants used and cost")
+@router.get("/usage/tenants", summary="Get usage and cost of all tenants")
 async def usage_across_tenants(
     _: Operator, service: ServiceDep, days: Days = 7
 ) -> schemas.UsageAcrossTenants:
@@ -138,32 +137,30 @@ async def usage_across_tenants(
 
     Only for admins of the tenant `default`.
     """
-    now = datetime.now(UTC)
-    by_day: dict[str, Tally] = {}
-    by_tenant: dict[str, Tally] = {}
-    all_read = True
-    for tenant in await _tenants(service):
-        tallies, whole = await daily_tallies(
-            service.store.log(tenant), days, now, service.settings.models
-        )
-        all_read = all_read and whole
-        by_tenant[tenant] = reduce(Tally.plus, tallies.values())
-        for day, tally in tallies.items():
-            by_day[day] = by_day.get(day, Tally()).plus(tally)
+    period = Period.of(days)
+    by_day: dict[str, Receipt] = {}
+    by_tenant: dict[str, Receipt] = {}
+    whole = True
+    for tenant in await tenants_of(service):
+        costs = await costs_in(service.store.log(tenant), period)
+        whole = whole and costs.complete
+        by_tenant[tenant] = costs.total
+        for day, receipt in costs.by_day.items():
+            by_day[day] = by_day.get(day, Receipt()).plus(receipt)
     return schemas.UsageAcrossTenants.model_validate(
         {
-            "days": [{**asdict(tally), "day": day} for day, tally in by_day.items()],
-            "tenants": {tenant: asdict(tally) for tenant, tally in by_tenant.items()},
-            "whole": all_read,
+            "days": [{**usage_of(receipt), "day": day} for day, receipt in by_day.items()],
+            "tenants": {tenant: usage_of(receipt) for tenant, receipt in by_tenant.items()},
+            "whole": whole,
         }
     )
 
 
-@router.get("/tenants/{tenant}/quota", summary="See a tenant's quota")
+@router.get("/tenants/{tenant}/quota", summary="Get a tenant's quota")
 async def get_tenant_quota(
     _: Operator, service: ServiceDep, tenant: TenantName
 ) -> schemas.TenantQuota:
-    """And what it has used of it today. Only for admins of the tenant `default`."""
+    """With what it has used of it today. Only for admins of the tenant `default`."""
     check_tenant(tenant)
     await service.keyring.refresh_if_stale()
     return schemas.TenantQuota.model_validate(_quota(service, tenant))
@@ -178,29 +175,23 @@ async def set_tenant_quota(
     return schemas.TenantQuota.model_validate(_quota(service, tenant))
 
 
-async def _tenants(service: Service) -> list[str]:
-    await service.keyring.refresh_if_stale()
-    keys = {key.tenant for key in service.keyring.keys()}  # noqa: SIM118 - no dict
-    return sorted({DEFAULT_TENANT, *keys, *service.keyring.records.quotas})
-
-
 async def _tenant(service: Service, tenant: str, days: int) -> schemas.Tenant:
     log = service.store.log(tenant)
     sessions, page = 0, None
-    while sessions < MAX_SESSIONS:
+    while sessions < _MAX_SESSIONS:
         listed = await log.sessions(limit=_PAGE, page=page)
         sessions += sum(not is_internal(info) for info in listed.sessions)
         if (page := listed.next) is None:
             break
-    tallies, whole = await daily_tallies(log, days, datetime.now(UTC), service.settings.models)
+    costs = await costs_in(log, Period.of(days))
     keys = [key for key in service.keyring.keys(tenant) if service.keyring.state(key) == "active"]
     return schemas.Tenant.model_validate(
         {
             **_quota(service, tenant),
             "sessions": sessions,
             "keys": len(keys),
-            "usage": asdict(reduce(Tally.plus, tallies.values())),
-            "whole": whole and page is None,
+            "usage": usage_of(costs.total),
+            "whole": costs.complete and page is None,
         }
     )
 

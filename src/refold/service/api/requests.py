@@ -1,14 +1,13 @@
 """Requests and usage: what each request sent and why, and what sessions used and cost."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, astuple, dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 from fastapi import APIRouter, Response
 from pydantic import JsonValue
 
-from refold.errors import InvalidInput, SessionForgotten, SessionNotFound
+from refold.errors import InvalidInput
 from refold.fold.summary import parse
 from refold.log import (
     CODEC,
@@ -20,23 +19,20 @@ from refold.log import (
     Note,
     Pinned,
     Requested,
-    SessionInfo,
     Span,
     Used,
 )
+from refold.models.accounts import LIFETIME, receipt_of
 from refold.models.catalog import Overrides, Usage, cost_of, facts_of
 from refold.recall.text import rebuilt
 from refold.service.api import schemas
 from refold.service.api.routing import CallerLog, Reader, Route, ServiceDep, SessionName
-from refold.service.api.schemas import After, Days, Lifetime, Limit, Seq, moment
+from refold.service.api.schemas import After, Lifetime, Limit, Seq
 from refold.service.api.sessions import json_list, read_page, with_raw
 from refold.session.explain import explain_past
-from refold.session.receipt import LIFETIME, Receipt, receipt_of, receipts
 
 router = APIRouter(tags=["requests"], route_class=Route)
 usage_router = APIRouter(tags=["usage"], route_class=Route)
-MAX_SESSIONS: Final = 2_000
-"""Sessions that are read for one answer."""
 _COUNTED: Final = frozenset(
     {FoldCompleted.KIND, FoldStarted.KIND, Note.KIND, Pinned.KIND, Used.KIND}
 )
@@ -45,11 +41,11 @@ FORCED: Final = "forced"
 _PAGE: Final = 1_000
 
 
-@router.get("/sessions/{session}/requests", summary="List the requests that were sent")
+@router.get("/sessions/{session}/requests", summary="List a session's requests")
 async def list_requests(
     _: Reader, log: CallerLog, session: SessionName, after: After = 0, limit: Limit = 100
 ) -> schemas.RequestPage:
-    """Each is a record from which what was sent can be made again."""
+    """Each is a record from which the request can be rebuilt."""
     kinds = (Requested.KIND,)
     page = await read_page(log, session, after=after, limit=limit, kinds=kinds)
     records = [record_of(entry) for entry in page.entries]
@@ -58,7 +54,7 @@ async def list_requests(
 
 @router.get(
     "/sessions/{session}/requests/{seq}",
-    summary="See what a request sent, and why",
+    summary="Explain a request",
     response_model=schemas.RequestView,
 )
 async def get_request(_: Reader, log: CallerLog, session: SessionName, seq: Seq) -> Response:
@@ -143,11 +139,6 @@ class Tally:
             case _:
                 pass
 
-    def plus(self, other: "Tally") -> "Tally":
-        return Tally(
-            *(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True))
-        )
-
     def _summary(self, body: JsonValue, models: Overrides) -> None:
         usage = parse(body).usage
         if not usage:  # an extractive summary costs nothing
@@ -211,52 +202,6 @@ async def session_tally(
     return tally, end
 
 
-async def daily_tallies(
-    log: Log, days: int, now: datetime, models: Overrides
-) -> tuple[dict[str, Tally], bool]:
-    """What a tenant's sessions used and cost per day, and whether all sessions were read.
-
-    `models` has the prices that the settings give. What a fork shares with another session counts
-    for that session only.
-    """
-    today = now.astimezone(UTC).date()
-    tallies = {(today - timedelta(nth)).isoformat(): Tally() for nth in reversed(range(days))}
-    since = _first_day(now, days)
-    page, count = None, 0
-    while count < MAX_SESSIONS:
-        batch = await log.sessions(limit=100, page=page)
-        for info in batch.sessions:
-            if moment(info.updated_at) < since:
-                return tallies, True
-            await _add_days(log, info, since, tallies, models)
-        count += len(batch.sessions)
-        if batch.next is None:
-            return tallies, True
-        page = batch.next
-    return tallies, False
-
-
-async def _add_days(
-    log: Log, info: SessionInfo, since: datetime, tallies: dict[str, Tally], models: Overrides
-) -> None:
-    """Add a session's entries, newest first, back to the first day."""
-    own = (info.forked_at or 0) + 1
-    last = info.entries
-    try:
-        while last >= own:
-            span = Span(max(own, last - _PAGE + 1), last)
-            for entry in await _counted(log, info.session, span):
-                day = moment(entry.at).date().isoformat()
-                if day in tallies:
-                    tallies[day].add(entry, models)
-            first = await log.read(info.session, Span(span.first, span.first), whole=False)
-            if first and first[0].time < since:
-                return
-            last = span.first - 1
-    except (SessionForgotten, SessionNotFound):  # since it was listed
-        return
-
-
 async def _counted(log: Log, session: str, span: Span) -> list[Entry]:
     entries: list[Entry] = []
     for entry in await log.read(session, span, whole=False):
@@ -266,7 +211,7 @@ async def _counted(log: Log, session: str, span: Span) -> list[Entry]:
     return entries
 
 
-@usage_router.get("/sessions/{session}/usage", summary="See what a session used and cost")
+@usage_router.get("/sessions/{session}/usage", summary="Get a session's usage and cost")
 async def session_usage(
     _: Reader, log: CallerLog, service: ServiceDep, session: SessionName
 ) -> schemas.SessionUsage:
@@ -275,45 +220,10 @@ async def session_usage(
     return schemas.SessionUsage.model_validate({**asdict(tally), "session": session, "upto": head})
 
 
-@usage_router.get("/usage", summary="See what was used and cost, day by day")
-async def tenant_usage(
-    _: Reader,
-    log: CallerLog,
-    service: ServiceDep,
-    days: Days = 7,
-) -> schemas.TenantUsage:
-    """Of all sessions that are there; what was forgotten is not counted. Days are UTC."""
-    tallies, whole = await daily_tallies(log, days, datetime.now(UTC), service.settings.models)
-    usage = [{**asdict(tally), "day": day} for day, tally in tallies.items()]
-    return schemas.TenantUsage.model_validate({"days": usage, "whole": whole})
-
-
-@usage_router.get("/sessions/{session}/receipt", summary="Compare its cost with sending everything")
+@usage_router.get("/sessions/{session}/receipt", summary="Get a session's receipt")
 async def session_receipt(
     _: Reader, log: CallerLog, session: SessionName, lifetime: Lifetime = LIFETIME
 ) -> schemas.SessionReceipt:
-    """What it was billed, next to what the same requests would have cost with the whole history."""
+    """What was billed, compared with the same requests with the full history."""
     receipt = await receipt_of(log, session, lifetime)
     return schemas.SessionReceipt.model_validate({**receipt.as_json(), "session": session})
-
-
-@usage_router.get("/receipt", summary="Compare the cost of all sessions with sending everything")
-async def tenant_receipt(
-    _: Reader, log: CallerLog, days: Days = 7, lifetime: Lifetime = LIFETIME
-) -> schemas.TenantReceipt:
-    """Of all sessions that are there. Each is read from its beginning, so it takes a while."""
-    since = _first_day(datetime.now(UTC), days)
-    total, count, complete = Receipt(), 0, True
-    async for _name, receipt in receipts(log, lifetime, since=int(since.timestamp() * 1000)):
-        if count == MAX_SESSIONS:
-            complete = False
-            break
-        total, count = total.plus(receipt), count + 1
-    values = {**total.as_json(), "sessions": count, "complete": complete}
-    return schemas.TenantReceipt.model_validate(values)
-
-
-def _first_day(now: datetime, days: int) -> datetime:
-    """When the first of these days began, today included."""
-    today = now.astimezone(UTC).date()
-    return datetime.combine(today - timedelta(days - 1), datetime.min.time(), UTC)

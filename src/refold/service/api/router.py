@@ -5,7 +5,7 @@ from typing import Any, Final
 from fastapi import APIRouter
 
 from refold.service import problem
-from refold.service.api import events, folds, keys, requests, search, sessions
+from refold.service.api import costs, events, folds, keys, requests, search, sessions
 from refold.service.api.schemas import Problem
 
 PREFIX: Final = "/api/v1"
@@ -39,6 +39,7 @@ for _router in (
     search.router,
     search.export_router,
     requests.usage_router,
+    costs.router,
     events.router,
     keys.router,
 ):

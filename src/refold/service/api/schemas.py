@@ -44,21 +44,23 @@ Moment = Annotated[datetime, BeforeValidator(_as_moment)]
 Text = Annotated[str, BeforeValidator(_encodable)]
 """Words of a transcript: data, whatever they look like."""
 Words = Annotated[str, Field(min_length=1, max_length=200, pattern=PLAIN_TEXT)]
-Seq = Annotated[int, Path(ge=1, le=MAX_INTEGER, description="The entry's place in the log.")]
+Seq = Annotated[int, Path(ge=1, le=MAX_INTEGER, description="The entry's position in the log.")]
 MAX_SUMMARY = 100_000
 """Characters of a summary that a person writes."""
 FoldId = Annotated[UUID, Path(description="The fold's id.")]
-After = Annotated[int, Query(ge=0, le=MAX_INTEGER, description="Begin behind this entry.")]
+After = Annotated[int, Query(ge=0, le=MAX_INTEGER, description="Start after this entry.")]
 Limit = Annotated[int, Query(ge=1, le=MAX_ENTRIES)]
 Lifetime = Annotated[
     float,
-    Query(ge=0, le=MAX_INTEGER, description="Seconds that the provider's cache lives after use."),
+    Query(
+        ge=0, le=MAX_INTEGER, description="Seconds that the provider's cache lasts after each use."
+    ),
 ]
 Days = Annotated[int, Query(ge=1, le=92, description="How many days, today included.")]
 HitLimit = Annotated[int, Query(ge=1, le=MAX_HITS)]
 SearchQuery = Annotated[
     str,
-    Query(min_length=1, max_length=1_000, pattern=PLAIN_TEXT, description="Words to look for."),
+    Query(min_length=1, max_length=1_000, pattern=PLAIN_TEXT, description="Words to search for."),
 ]
 
 
@@ -70,7 +72,7 @@ class Body(BaseModel):
 
 
 class NewSession(Body):
-    """A session to open."""
+    """A session that is to be created."""
 
     name: str = Field(min_length=1, max_length=LONGEST_NAME, examples=["support-42"])
     format: str = Field(max_length=40, examples=["openai-chat"])
@@ -79,30 +81,30 @@ class NewSession(Body):
 
 
 class NewTitle(Body):
-    """Another title."""
+    """A new title for a session."""
 
     title: Words
 
 
 class NewOwner(Body):
-    """The key that a session is handed over to."""
+    """The key that gets the session."""
 
     key: str = Field(pattern=r"^[a-z0-9]{1,64}$", description="The key's id.")
 
 
 class NewFork(Body):
-    """A session to be made of another's entries."""
+    """A session to fork from another one."""
 
     name: str = Field(min_length=1, max_length=LONGEST_NAME)
     at: int | None = Field(
-        default=None, ge=1, le=MAX_INTEGER, description="Of so many entries; else of all."
+        default=None, ge=1, le=MAX_INTEGER, description="Only the first N entries; default: all."
     )
 
 
 class To(Body):
-    """Where to go back to."""
+    """The entry to rewind to."""
 
-    to: int = Field(ge=1, le=MAX_INTEGER, description="The entry that is to be the newest again.")
+    to: int = Field(ge=1, le=MAX_INTEGER, description="The entry that becomes the newest again.")
 
 
 class Run(Body):
@@ -123,32 +125,34 @@ class NewMessages(Body):
 
 
 class NewFold(Body):
-    """A fold to make."""
+    """How a new fold is made."""
 
     focus: str | None = Field(
-        default=None, max_length=2_000, description="What the summary must keep."
+        default=None, max_length=2_000, description="What the summary must preserve."
     )
-    wait: bool = Field(default=True, description="False: answer as soon as it has begun.")
+    wait: bool = Field(default=True, description="False: respond as soon as it has started.")
 
 
 class NewSummary(Body):
-    """A person's words in the place of a fold's summary."""
+    """A summary written by a person."""
 
-    text: str = Field(min_length=1, max_length=MAX_SUMMARY, description="What the model is shown.")
+    text: str = Field(
+        min_length=1, max_length=MAX_SUMMARY, description="The text that the model sees."
+    )
 
 
 class NewKey(Body):
-    """A key to make."""
+    """A key that is to be created."""
 
     roles: list[Role] = Field(min_length=1, max_length=4)
     name: str = Field(default="", max_length=LONGEST_NAME)
     days: int | None = Field(
-        default=None, ge=1, le=3_660, description="Until it expires; null: never."
+        default=None, ge=1, le=3_660, description="Days until it expires; null: never."
     )
 
 
 class Rotation(Body):
-    """How a key gets a new secret."""
+    """How to rotate a key."""
 
     overlap: float = Field(
         default=86_400.0,
@@ -160,14 +164,14 @@ class Rotation(Body):
 
 
 class NewQuota(Body):
-    """How much a tenant may use in a day (UTC); null: whatever the service's settings say."""
+    """A tenant's limits per day (UTC); null: the service's settings apply."""
 
     tokens: int | None = Field(ge=0, le=MAX_INTEGER, description="0: no limit.")
     cost: float | None = Field(ge=0, allow_inf_nan=False, description="Dollars; 0: no limit.")
 
 
 class UpstreamKey(Body):
-    """A provider's key to keep."""
+    """A provider's key to store."""
 
     key: str = Field(min_length=1, max_length=4_096, pattern=r"^[\x21-\x7e]+$", repr=False)
 
@@ -198,46 +202,63 @@ class Span(Answer):
     last: int
 
 
+class Origin(Answer):
+    """The program that recorded a session, and where it worked."""
+
+    program: Text = Field(description="Such as `claude` or `codex`.")
+    folder: Text | None
+    branch: Text | None = Field(description="The git branch checked out there.")
+    parent: Text | None = Field(
+        description="The session that started it, as a sub-agent or a fork."
+    )
+
+
 class Session(Answer):
-    """A session as a list shows it."""
+    """A session in a list."""
 
     name: Text = Field(validation_alias="session")
     title: Text | None
-    format: str = Field(description="Of its messages, for life.")
-    profile: str = Field(description="The one that it was opened with.")
+    format: str = Field(description="The format of its messages; it never changes.")
+    profile: str = Field(description="The profile that it was created with.")
     created_at: Moment
     updated_at: Moment
-    entries: int = Field(description="How many entries it has: its head.")
+    entries: int = Field(description="The number of entries.")
     messages: int
     forked_from: Text | None = None
     forked_at: int | None = None
+    origin: Origin | None = Field(None, description="Where an imported session comes from.")
 
 
 class SessionPage(Answer):
-    """Some sessions, the one used last first."""
+    """A page of sessions, most recently used first."""
 
     sessions: list[Session]
-    next: str | None = Field(description="What to pass as `page` for more; null at the end.")
+    next: str | None = Field(
+        description="Pass it as `page` for the next page; null: this is the last."
+    )
 
 
 class SessionState(Session):
-    """A session, and how it stands."""
+    """A session and its state."""
 
-    folds: int = Field(description="How many folds stand.")
-    under_way: UUID | None = Field(description="The fold that is being made.")
+    folds: int = Field(description="The number of folds in effect.")
+    under_way: UUID | None = Field(description="The fold in progress.")
     last_request: int | None = Field(description="The newest request record.")
+    last_fold: int | None = Field(description="The entry of the newest fold in effect.")
     pins: int
 
 
 class Erased(Answer):
-    """What a forget removed, for good."""
+    """What an erasure has removed."""
 
     session: Text
     entries: int
-    derived: int = Field(description="Folds, request records and others that rested on them.")
+    derived: int = Field(
+        description="Erased entries that were derived from them, such as folds and request records."
+    )
     to_scrub: list[str] = Field(
-        description="What still holds the bytes until the store's owner runs `refold store scrub`, "
-        "though nobody can read them: on PostgreSQL its tables, indexes and write-ahead log."
+        description="Where the bytes still are until the store's owner runs `refold store scrub`, "
+        "though nobody can read them: on PostgreSQL, tables, indexes and the write-ahead log."
     )
 
 
@@ -251,48 +272,48 @@ class Entry(Answer):
     version: int
     scope: Text
     forgotten: bool
-    attached: list[str] = Field(description="Hashes of the artifacts kept with it.")
+    attached: list[str] = Field(description="Hashes of its artifacts.")
     left_out: list[str] = Field(
         description="Hashes of the artifacts that hold large strings of the body; "
         "with `whole` there are none."
     )
-    body: JsonValue = Field(description="As it lies in the log, byte for byte.")
+    body: JsonValue = Field(description="The body as stored in the log, byte for byte.")
 
 
 class EntryPage(Answer):
-    """Some entries, in order."""
+    """A page of entries, in order."""
 
     entries: list[Entry]
     head: int
     next: int | None = Field(
-        description="What to pass as `after` for more; null at the end. A page that looks for "
-        "kinds may be short, or empty, and still have a next one."
+        description="Pass it as `after` for the next page; null: this is the last. A page of "
+        "some kinds only may be short or empty, and still have a next one."
     )
 
 
 class Appended(Answer):
-    """Where messages are in the log now."""
+    """The positions of the new messages in the log."""
 
     first: int
     last: int
 
 
 class Pin(Answer):
-    """A part that stays in the view."""
+    """A part that stays in the context."""
 
     seq: int
     index: int
-    watched: bool = Field(description="The session pinned it itself, and may let it go.")
+    watched: bool = Field(description="The session pinned it, and may unpin it.")
 
 
 class Pins(Answer):
-    """The parts that stay in the view."""
+    """The parts that stay in the context."""
 
     pins: list[Pin]
 
 
 class Found(Answer):
-    """A message or note that a search found."""
+    """A message or note that matches a search."""
 
     session: Text
     seq: int
@@ -302,18 +323,18 @@ class Found(Answer):
     standing: Literal["in view", "folded", "off the line"]
     score: float
     excerpt: Text
-    before: Text = Field(description="How the message before it begins.")
+    before: Text = Field(description="The start of the message before it.")
     after: Text
 
 
 class FoundEntries(Answer):
-    """What was found, the best first."""
+    """The matches, best first."""
 
     found: list[Found]
 
 
 class FoundSession(Answer):
-    """A session that a search found."""
+    """A session that matches a search."""
 
     session: Session = Field(validation_alias="info")
     score: float
@@ -321,7 +342,7 @@ class FoundSession(Answer):
 
 
 class FoundSessions(Answer):
-    """The sessions in which most was said about it."""
+    """The matching sessions, best first."""
 
     found: list[FoundSession]
 
@@ -334,10 +355,15 @@ class Usage(Answer):
     output: int
     cache_read: int
     cache_write: int
-    summaries: int = Field(description="Summaries that a model wrote; their tokens are counted.")
-    cost: float = Field(description="Dollars, as far as prices are known.")
-    unmanaged: float = Field(description="Dollars, had each request sent everything.")
-    unpriced: int = Field(description="How many requests and summaries have no known price.")
+    summaries: int = Field(description="Summaries written by a model; their tokens are included.")
+    cost: float = Field(description="Dollars, for models with known prices.")
+    unmanaged: float = Field(
+        description="Dollars that the same requests would have cost without Refold, each with the "
+        "full history; `unmanaged` less `cost` is what was saved."
+    )
+    unpriced: int = Field(
+        description="Requests and summaries without a known price: they are in no sum."
+    )
 
 
 class Receipt(Answer):
@@ -348,35 +374,44 @@ class Receipt(Answer):
     """
 
     requests: int
-    compared: int = Field(description="Of these, those that both accounts hold.")
+    compared: int = Field(description="Requests in both accounts.")
     folds: int
     input: int = Field(description="Tokens sent, cached or not, for summaries too.")
     output: int
     cache_read: int
     cache_write: int
-    billed: float = Field(description="All that was paid, compared or not.")
-    paid: float = Field(description="For the compared requests, and the summaries made for them.")
-    whole: float = Field(description="What they would have cost with the whole history.")
-    debt: float = Field(description="Paid less whole; negative where something was saved.")
+    billed: float = Field(description="Everything that was paid.")
+    paid: float = Field(description="Paid for the compared requests and their summaries.")
+    whole: float = Field(
+        description="What the compared requests would have cost without Refold, each with the "
+        "whole history: the other account."
+    )
+    debt: float = Field(description="`paid` less `whole`; negative where something was saved.")
     highest: float = Field(description="The highest debt at any request of a session.")
-    error: float = Field(description="By what share our token counts are off.")
-    summaries: int = Field(description="Calls of models for summaries.")
+    error: float = Field(description="The relative error of Refold's token counts.")
+    summaries: int = Field(description="Model calls for summaries.")
     summaries_cost: float
     unused: int = Field(description="Of these calls, those whose summary was not used.")
     unused_cost: float
-    rereads: int = Field(description="Requests whose answers only asked for what is folded.")
-    rereads_cost: float = Field(description="For these, and for writing what was read.")
-    added_cost: float = Field(description="For the definitions of recall's tools.")
-    misses: int = Field(description="Requests whose cache was gone without a cause of ours.")
+    rereads: int = Field(description="Requests whose answers only asked for folded text.")
+    rereads_cost: float = Field(
+        description="Their cost, and that of writing the text to the cache."
+    )
+    added_cost: float = Field(description="The cost of the recall tools' definitions.")
+    misses: int = Field(description="Cache misses that Refold did not cause.")
     misses_cost: float
-    over_window: int = Field(description="Requests with nothing to compare: it would not fit.")
+    over_window: int = Field(
+        description="Requests whose full history would not fit: nothing to compare."
+    )
     over_window_cost: float
-    forced: int = Field(description="Calls for summaries of folds that the window forced.")
+    forced: int = Field(description="Model calls for folds that the window forced.")
     forced_cost: float
-    older: int = Field(description="Requests that an earlier version recorded.")
+    older: int = Field(description="Requests recorded by an earlier version.")
     older_cost: float
-    unpriced: int = Field(description="How many requests and summaries have no known price.")
-    estimated: int = Field(description="Requests whose usage no provider reported.")
+    unpriced: int = Field(
+        description="Requests and summaries without a known price: they are in no sum."
+    )
+    estimated: int = Field(description="Requests whose usage the provider did not report.")
 
 
 class SessionReceipt(Receipt):
@@ -389,7 +424,64 @@ class TenantReceipt(Receipt):
     """The receipt of a tenant's sessions."""
 
     sessions: int
-    complete: bool = Field(description="False: there were more sessions than are looked through.")
+    complete: bool = Field(description="False: there are more sessions than one call reads.")
+
+
+class DayCosts(Receipt):
+    """What was paid on one day (UTC)."""
+
+    day: str
+
+
+class ModelCosts(Receipt):
+    """What was paid for a model. The name is empty for requests without one."""
+
+    model: Text
+
+
+class KeyCosts(Receipt):
+    """What was paid for a key's requests. The id is empty for requests without one."""
+
+    key: Text
+
+
+class TenantReceiptRow(Receipt):
+    """What a tenant paid."""
+
+    tenant: Text
+
+
+class TenantCosts(Answer):
+    """What all tenants paid together."""
+
+    total: Receipt
+    tenants: list[TenantReceiptRow] = Field(description="The highest cost comes first.")
+    complete: bool = Field(description="False: some sessions are not counted yet. Ask again.")
+
+
+class RequestCost(Answer):
+    """A request or summary that cost more than sending the full history."""
+
+    request: int = Field(description="The entry of the request or fold.")
+    at: Moment
+    what: Literal["request", "summary"]
+    model: Text
+    paid: float
+    whole: float = Field(description="What it would have cost with the whole history.")
+    debt: float = Field(description="`paid` less `whole`.")
+    causes: dict[Literal["summary", "recall", "tools", "miss", "prefix", "other"], float] = Field(
+        description="Dollars that add up to the debt: a summary's price, recall calls and rereads, "
+        "the recall tools' definitions, a cache miss that Refold did not cause, a changed prefix, "
+        "and the rest."
+    )
+
+
+class SessionCosts(Answer):
+    """The largest parts of a session's debt."""
+
+    session: Text
+    total: Receipt
+    dearer: list[RequestCost]
 
 
 class SessionUsage(Usage):
@@ -409,24 +501,26 @@ class TenantUsage(Answer):
     """What a tenant's sessions used and cost, day by day, today last."""
 
     days: list[DayUsage]
-    whole: bool = Field(description="False: there were more sessions than are looked through.")
+    whole: bool = Field(
+        description="Whether these are all sessions. False: some are not counted yet. Ask again."
+    )
 
 
 class Fold(Answer):
     """A fold on the session's line."""
 
     fold: UUID
-    seq: int = Field(description="The entry that completed it, or began it if it is under way.")
+    seq: int = Field(description="The entry that completed it, or started it if it is in progress.")
     at: Moment
     state: Literal["stands", "beneath", "under way"] = Field(
-        description="`beneath`: a later fold stands for it too."
+        description="`beneath`: a later fold replaces it too."
     )
     spans: list[Span]
-    by: Text = Field(description="Who wrote the summary.")
+    by: Text = Field(description="What wrote the summary: a model, a person, or code.")
     title: Text
     text: Text = Field(description="The summary.")
     messages: int
-    tokens: int = Field(description="What it stands for would cost in a request.")
+    tokens: int = Field(description="Tokens of the messages that it replaces.")
 
 
 class Folds(Answer):
@@ -436,7 +530,7 @@ class Folds(Answer):
 
 
 class Folded(Answer):
-    """What came of a fold that was asked for."""
+    """The outcome of a requested fold."""
 
     fold: UUID
     state: Literal["completed", "under way"]
@@ -459,8 +553,8 @@ class Folded(Answer):
         )
 
 
-class Cancelled(Answer):
-    """Whether the fold was given up; one that had ended stays as it is."""
+class Canceled(Answer):
+    """Whether the fold was canceled. A completed fold stays as it is."""
 
     fold: UUID
     cancelled: bool
@@ -474,20 +568,20 @@ class Offer(Answer):
         description="On top of the request that was sent last, which its provider has cached; or "
         "as quoted data."
     )
-    dollars: float | None = Field(description="What it costs; null if a price is not known.")
+    dollars: float | None = Field(description="The cost in dollars; null: unknown.")
 
 
 class Preview(Answer):
-    """What a fold would do, with the summary that the log itself gives."""
+    """What a fold would do, with the summary that Refold writes without a model."""
 
     spans: list[Span]
     messages: int
     kept: int
-    before: int = Field(description="Tokens of the view now.")
-    after: int = Field(description="Tokens of the view then.")
-    text: Text = Field(description="What would be shown instead.")
-    lost: int = Field(description="How many names would be found in the log only.")
-    names: list[Text] = Field(description="The weightiest of them.")
+    before: int = Field(description="Tokens of the context now.")
+    after: int = Field(description="Tokens of the context after the fold.")
+    text: Text = Field(description="The summary.")
+    lost: int = Field(description="Names that would only be found in the log.")
+    names: list[Text] = Field(description="The most important of them.")
     cost_before: float | None
     cost_after: float | None
     cost_once: float | None
@@ -495,15 +589,15 @@ class Preview(Answer):
         description="Dollars that folding now adds to the next request, with its summary; "
         "negative if it saves at once."
     )
-    saves: float | None = Field(description="Dollars that each later request costs less.")
-    pays_after: int | None = Field(description="Requests until the fold has saved its price.")
+    saves: float | None = Field(description="Dollars saved by each later request.")
+    pays_after: int | None = Field(description="Requests until the fold has paid for itself.")
     offers: list[Offer] = Field(
-        description="Who could write the summary, and for how much, the cheapest first."
+        description="The ways to write the summary with their prices, cheapest first."
     )
 
 
 class Key(Answer):
-    """A key of this service; its secret is nowhere."""
+    """A key of this service. Its secret is not stored."""
 
     id: str
     name: str
@@ -534,24 +628,24 @@ class Keys(Answer):
 class MadeKey(Key):
     """A key with its new secret."""
 
-    secret: str = Field(repr=False, description="It is told this once, and kept nowhere.")
+    secret: str = Field(repr=False, description="Returned only once, and not stored.")
 
 
 class Upstream(Answer):
-    """An upstream for which a provider's key is kept."""
+    """An upstream with a stored key."""
 
     upstream: str
     since: Moment = Field(validation_alias="at")
 
 
 class Upstreams(Answer):
-    """For which upstreams a provider's key is kept; the keys themselves are never told."""
+    """The upstreams with a stored key. The keys themselves are never returned."""
 
     upstreams: list[Upstream]
 
 
 class Quota(Answer):
-    """How much the tenant may use in a day (UTC); null: whatever the service's settings say."""
+    """The tenant's limits per day (UTC); null: the service's settings apply."""
 
     tokens: int | None
     cost: float | None = Field(description="Dollars.")
@@ -565,28 +659,50 @@ class TenantQuota(Quota):
     used_cost: float = Field(description="Dollars, today, as far as this process knows.")
 
 
+class Costs(Answer):
+    """What a tenant paid, compared with sending the full history."""
+
+    total: Receipt
+    sessions: int = Field(description="Sessions with usage.")
+    complete: bool = Field(description="False: some sessions are not counted yet. Ask again.")
+    days: list[DayCosts] = Field(description="Every requested day, today last.")
+    models: list[ModelCosts]
+    keys: list[KeyCosts] | None = Field(description="For administrators.")
+    dearer: list[SessionReceipt] = Field(
+        description="The sessions that cost more than sending the full history, at most 20."
+    )
+    quota: TenantQuota | None = Field(description="For administrators.")
+
+
 class Tenant(TenantQuota):
-    """A tenant, with how much it has and how much it uses."""
+    """A tenant with its sessions, keys and usage."""
 
     sessions: int
-    keys: int = Field(description="Keys that are active.")
-    usage: Usage = Field(description="Of the days that were asked for, today included.")
-    whole: bool = Field(description="False: it has more sessions than were looked through.")
+    keys: int = Field(description="Active keys.")
+    usage: Usage = Field(description="Usage in the requested days, including today.")
+    whole: bool = Field(
+        description="Whether these are all of its sessions. False: some are not counted yet, or it "
+        "has more than were looked through."
+    )
 
 
 class Tenants(Answer):
-    """Some tenants, in the order of their names."""
+    """A page of tenants, by name."""
 
     tenants: list[Tenant]
-    next: str | None = Field(description="For `after`; null: these were the last.")
+    next: str | None = Field(
+        description="Pass it as `after` for the next page; null: this is the last."
+    )
 
 
 class UsageAcrossTenants(Answer):
-    """What all tenants together used and cost, day by day, today last; and each of them."""
+    """Usage and cost of all tenants, by day (today last) and by tenant."""
 
     days: list[DayUsage]
-    tenants: dict[str, Usage] = Field(description="Of all of these days.")
-    whole: bool = Field(description="False: there were more sessions than are looked through.")
+    tenants: dict[str, Usage] = Field(description="Totals of all requested days.")
+    whole: bool = Field(
+        description="Whether these are all sessions. False: some are not counted yet. Ask again."
+    )
 
 
 class RequestRecord(Answer):
@@ -596,24 +712,26 @@ class RequestRecord(Answer):
     at: Moment
     model: Text
     state: Literal["rebuildable", "unrebuildable"] = Field(
-        description="`unrebuildable`: something that it was made of was forgotten."
+        description="`unrebuildable`: some of its content was erased."
     )
     profile: str | None = None
-    tokens: int | None = Field(default=None, description="Of its messages, as they were counted.")
+    tokens: int | None = Field(default=None, description="Tokens of its messages, as counted then.")
     limit: int | None = None
-    digest: str = Field(description="SHA-256 of the messages that were sent.")
+    digest: str = Field(description="SHA-256 of the messages sent.")
 
 
 class RequestPage(Answer):
-    """Some request records, in order."""
+    """A page of request records, in order."""
 
     requests: list[RequestRecord]
     head: int
-    next: int | None = Field(description="What to pass as `after` for more; null at the end.")
+    next: int | None = Field(
+        description="Pass it as `after` for the next page; null: this is the last."
+    )
 
 
 class Whose(Answer):
-    """The session, as it was then."""
+    """The session at that time."""
 
     name: Text | None
     title: Text | None
@@ -624,21 +742,21 @@ class Whose(Answer):
 
 
 class Counter(Answer):
-    """What counted the tokens, and how far the truth may lie above a count."""
+    """The token counter, and by how much it may underestimate."""
 
     name: str
     spread: float
 
 
 class Window(Answer):
-    """The model's window, and what is assumed where it is unknown."""
+    """The model's window, or the assumed one if it is unknown."""
 
     tokens: int | None
     shown: JsonValue
 
 
 class Rewrite(Answer):
-    """Why what had been sent before was changed."""
+    """Why earlier content was changed."""
 
     count: int
     cause: str | None
@@ -646,14 +764,14 @@ class Rewrite(Answer):
 
 
 class Sent(Answer):
-    """How much the request holds."""
+    """The size of the request."""
 
     messages: int
     tokens: int
 
 
 class Total(Answer):
-    """All parts that share one fate."""
+    """Parts with the same disposition."""
 
     edit: Literal["keep", "replace", "drop"]
     reason: str
@@ -665,7 +783,7 @@ class Total(Answer):
 
 
 class Insert(Answer):
-    """A message that is sent and not in the log."""
+    """A message that was sent but is not in the log."""
 
     before: int
     kind: str
@@ -677,7 +795,7 @@ class Insert(Answer):
 
 
 class Unlisted(Answer):
-    """Entries that are not shown and were not read."""
+    """Entries that were neither shown nor read."""
 
     first: int
     last: int
@@ -686,7 +804,7 @@ class Unlisted(Answer):
 
 
 class MessageRun(Answer):
-    """Messages that follow one another and share one fate."""
+    """Consecutive messages with the same disposition."""
 
     first: int
     last: int
@@ -695,9 +813,9 @@ class MessageRun(Answer):
 
 
 class PartFate(Answer):
-    """What becomes of one part, and why."""
+    """What happened to a part, and why."""
 
-    part: str = Field(description="Its entry and its index: `12.0`.")
+    part: str = Field(description="Its entry and index, such as `12.0`.")
     kind: str
     tool: Text | None
     edit: Literal["keep", "replace", "drop"]
@@ -709,7 +827,7 @@ class PartFate(Answer):
 
 
 class MessageFate(Answer):
-    """What becomes of one message."""
+    """What happened to a message."""
 
     seq: int
     role: str | None
@@ -722,8 +840,17 @@ class MessageFate(Answer):
     parts: list[PartFate]
 
 
+class Context(Answer):
+    """Whether Refold or the provider decides what the model sees."""
+
+    by: Literal["refold", "provider"]
+    reason: Text | None = Field(description="Why it is the provider: what it stores or edits.")
+    held: int = Field(description="Messages not sent because the provider has them.")
+    sentence: Text | None
+
+
 class Explanation(Answer):
-    """Why each part of a session is, or is not, in one request."""
+    """Why each part of a session is in a request, or not."""
 
     explanation: int
     session: Whose
@@ -731,8 +858,9 @@ class Explanation(Answer):
     model: Text | None
     counter: Counter
     window: Window
-    account: dict[str, JsonValue] = Field(description="The tokens, by what they are for.")
+    account: dict[str, JsonValue] = Field(description="Tokens by purpose.")
     rewrite: Rewrite
+    context: Context
     request: Sent
     totals: list[Total]
     inserts: list[Insert]
@@ -744,5 +872,5 @@ class Explanation(Answer):
 class RequestView(RequestRecord):
     """What a request sent, message by message, and why."""
 
-    messages: list[JsonValue] = Field(description="As they were sent, byte for byte.")
+    messages: list[JsonValue] = Field(description="The messages as sent, byte for byte.")
     explanation: Explanation

@@ -28,7 +28,7 @@ _TYPES: Final[dict[Form, str]] = {
 _PAGE_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
 
-@router.get("/search", summary="Find what was said")
+@router.get("/search", summary="Search messages")
 async def search_entries(
     _: Reader,
     log: CallerLog,
@@ -45,18 +45,18 @@ async def search_entries(
     return schemas.FoundEntries.model_validate({"found": hits})
 
 
-@router.get("/search/sessions", summary="Find the sessions that speak of something")
+@router.get("/search/sessions", summary="Search sessions")
 async def search_for_sessions(
     _: Reader, log: CallerLog, query: SearchQuery, limit: HitLimit = 10
 ) -> schemas.FoundSessions:
-    """Those in which most was said about it come first."""
+    """The best matches come first."""
     hits = await search_sessions(log, query, limit=limit)
     return schemas.FoundSessions.model_validate({"found": hits})
 
 
 @export_router.get(
     "/sessions/{session}/export",
-    summary="Write a session out",
+    summary="Export a session",
     response_class=Response,
     responses={
         200: {
@@ -73,7 +73,7 @@ async def export_session_as(
         Form, Query(alias="as", description="`jsonl` can be imported again; the others are read.")
     ] = "jsonl",
 ) -> Response:
-    """It is always a file to keep, never a page to show."""
+    """Always sent as a download."""
     pieces = export_session(log, session) if form == "jsonl" else exported(log, session, form)
     first = await anext(pieces)  # an error here can still have its own status
     name = quote(f"{session}{ENDINGS[form]}", safe="")

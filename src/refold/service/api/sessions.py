@@ -46,7 +46,7 @@ _MAX_BYTES: Final = 32 * 1024 * 1024
 """Bytes of bodies after which a page ends, however few entries it has."""
 
 
-@router.get("/sessions", summary="List the sessions, the one used last first")
+@router.get("/sessions", summary="List sessions, most recently used first")
 async def list_sessions(
     _: Reader,
     log: CallerLog,
@@ -72,7 +72,7 @@ async def list_sessions(
     return schemas.SessionPage.model_validate(sessions)
 
 
-@router.post("/sessions", status_code=201, summary="Open a new session")
+@router.post("/sessions", status_code=201, summary="Create a session")
 async def open_session(
     caller: Writer, log: CallerLog, body: schemas.NewSession
 ) -> schemas.SessionState:
@@ -90,17 +90,17 @@ async def open_session(
     return await state_of(log, body.name)
 
 
-@router.get("/sessions/{session}", summary="See how a session stands")
+@router.get("/sessions/{session}", summary="Get a session")
 async def get_session(_: Reader, log: CallerLog, session: SessionName) -> schemas.SessionState:
-    """Its title, its size, its folds, and whether one is being made."""
+    """Its title, size and folds, and whether a fold is in progress."""
     return await state_of(log, session)
 
 
-@router.put("/sessions/{session}/title", summary="Give a session another title")
+@router.put("/sessions/{session}/title", summary="Rename a session")
 async def set_title(
     _: Writer, log: CallerLog, session: SessionName, body: schemas.NewTitle
 ) -> schemas.SessionState:
-    """The earlier titles stay in the log."""
+    """Earlier titles stay in the log."""
     await log.head(session)
     await log.append(session, [Author().draft(Titled(body.title))], expected=None)
     return await state_of(log, session)
@@ -110,7 +110,7 @@ async def set_title(
 async def set_owner(
     caller: Admin, log: CallerLog, service: ServiceDep, session: SessionName, body: schemas.NewOwner
 ) -> schemas.SessionState:
-    """From then on that key, and no other, may name it in `Refold-Session`."""
+    """From then on, only that key may name it in `Refold-Session`."""
     [first] = await log.read(session, Span(1, 1), whole=False)
     await service.keyring.hand_over(caller.tenant, first.id, body.key, by=caller.key)
     return await state_of(log, session)
@@ -124,7 +124,7 @@ async def append_messages(
     session: SessionName,
     body: schemas.NewMessages,
 ) -> schemas.Appended:
-    """All or none of them, in the session's format. No model is asked."""
+    """All or none of them, in the session's format. No model is called."""
     wire = wire_for((await log.info(session)).format)
     try:
         payloads = [dump_json(message) for message in body.messages]
@@ -136,41 +136,41 @@ async def append_messages(
         return schemas.Appended.model_validate(await opened.say(*payloads))
 
 
-@router.post("/sessions/{session}/fork", status_code=201, summary="Make a fork")
+@router.post("/sessions/{session}/fork", status_code=201, summary="Fork a session")
 async def fork_session(
     _: Writer, log: CallerLog, session: SessionName, body: schemas.NewFork
 ) -> schemas.SessionState:
-    """A new session that begins with this one's entries; nothing is copied."""
+    """Creates a session that starts with this one's entries; nothing is copied."""
     check_name(body.name)
     await log.fork(session, body.name, at=body.at)
     return await state_of(log, body.name)
 
 
-@router.post("/sessions/{session}/rewind", summary="Go back to an earlier entry")
+@router.post("/sessions/{session}/rewind", summary="Rewind to an earlier entry")
 async def rewind_session(
     caller: Writer, log: CallerLog, service: ServiceDep, session: SessionName, body: schemas.To
 ) -> schemas.SessionState:
-    """The view is again as it was when that entry was the newest. Nothing is deleted."""
+    """The context is again as it was when that entry was the newest. Nothing is deleted."""
     async with using(service, caller, session) as opened:
         await opened.rewind(body.to)
     return await state_of(log, session)
 
 
-@router.post("/sessions/{session}/clear", summary="Begin the view anew")
+@router.post("/sessions/{session}/clear", summary="Clear the context")
 async def clear_session(
     caller: Writer, log: CallerLog, service: ServiceDep, session: SessionName
 ) -> schemas.SessionState:
-    """The log keeps everything."""
+    """The next request starts without the messages so far. The log keeps everything."""
     async with using(service, caller, session) as opened:
         await opened.clear()
     return await state_of(log, session)
 
 
-@router.delete("/sessions/{session}", summary="Forget a session for good")
+@router.delete("/sessions/{session}", summary="Erase a session")
 async def forget_session(
     caller: Admin, log: CallerLog, service: ServiceDep, session: SessionName
 ) -> schemas.Erased:
-    """Its entries and all that was derived from them; this cannot be undone.
+    """Its entries and everything derived from them. This cannot be undone.
 
     When it is answered, nobody can read them. What the server's disk still holds is in `to_scrub`.
     """
@@ -180,11 +180,11 @@ async def forget_session(
     return schemas.Erased.model_validate(erased)
 
 
-@router.post("/sessions/{session}/forget", summary="Forget some entries for good")
+@router.post("/sessions/{session}/forget", summary="Erase entries")
 async def forget_entries(
     caller: Admin, service: ServiceDep, session: SessionName, body: Run
 ) -> schemas.Erased:
-    """With every fold, title and request record that rests on them; this cannot be undone.
+    """With every fold, title and request record derived from them. This cannot be undone.
 
     When it is answered, nobody can read them. What the server's disk still holds is in `to_scrub`.
     """
@@ -200,6 +200,7 @@ async def state_of(log: Log, session: str) -> schemas.SessionState:
             "folds": len(outline.folds),
             "under_way": outline.running[0].fold if outline.running else None,
             "last_request": outline.record,
+            "last_fold": max((fold.seq for fold in outline.folds), default=None),
             "pins": len(outline.pins),
         }
     )
@@ -228,9 +229,9 @@ async def get_artifact(_: Reader, log: CallerLog, hash: Hash) -> Response:  # no
     return Response(artifact.data, headers=headers, media_type=kind)
 
 
-@pins_router.get("/sessions/{session}/pins", summary="List the pinned parts")
+@pins_router.get("/sessions/{session}/pins", summary="List pinned parts")
 async def list_pins(_: Reader, log: CallerLog, session: SessionName) -> schemas.Pins:
-    """Those of people, and those that the session made itself."""
+    """Those pinned by people, and those pinned by the session."""
     return await _pins(log, session)
 
 
@@ -243,7 +244,7 @@ async def pin_part(  # noqa: PLR0913, PLR0917 - FastAPI gives each by its type
     seq: Seq,
     index: Index,
 ) -> schemas.Pins:
-    """It stays in the view; pinning it again changes nothing."""
+    """It stays in the context. Pinning it again changes nothing."""
     outline = (await log.outlined(session)).outline
     part = PartRef(seq, index)
     await _check_part(log, session, part)
@@ -253,7 +254,7 @@ async def pin_part(  # noqa: PLR0913, PLR0917 - FastAPI gives each by its type
     return await _pins(log, session)
 
 
-@pins_router.delete("/sessions/{session}/pins/{seq}/{index}", summary="Let a pinned part go")
+@pins_router.delete("/sessions/{session}/pins/{seq}/{index}", summary="Unpin a part")
 async def unpin_part(  # noqa: PLR0913, PLR0917 - FastAPI gives each by its type
     caller: Writer,
     log: CallerLog,
@@ -262,7 +263,7 @@ async def unpin_part(  # noqa: PLR0913, PLR0917 - FastAPI gives each by its type
     seq: Seq,
     index: Index,
 ) -> schemas.Pins:
-    """It may leave the view again; what is not pinned stays so."""
+    """It may leave the context again. Unpinning it again changes nothing."""
     part = PartRef(seq, index)
     if part in (await log.outlined(session)).outline.pins:
         async with using(service, caller, session) as opened:
@@ -369,7 +370,7 @@ def dump_json(value: object) -> bytes:
 
 @entries_router.get(
     "/sessions/{session}/entries",
-    summary="Read the log, in order",
+    summary="Read the log",
     response_model=schemas.EntryPage,
 )
 async def list_entries(  # noqa: PLR0913, PLR0917 - a choice each

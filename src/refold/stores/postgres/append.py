@@ -20,6 +20,7 @@ from refold.log.entry import Draft, Mark, Marked, Span, check_name, check_newest
 from refold.log.kinds import Message, Opened
 from refold.log.outline import CONTROL_KINDS, Segment, dump, plan_fork, replay
 from refold.log.protocol import Appended, SessionInfo
+from refold.models.accounts import COUNTED
 from refold.stores.postgres.connection import Reading, Values, Writing
 from refold.stores.postgres.read import (
     Database,
@@ -37,7 +38,10 @@ from refold.stores.postgres.read import (
     truth,
     whole_number,
 )
+from refold.stores.postgres.totals import SQL as SQL_TOTALS
+from refold.stores.postgres.totals import accounts_of, begin_uncounted, booked
 from refold.stores.sql import dump_artifacts, dump_rests_on, load_artifacts, statements
+from refold.stores.totals import NEW, counted
 
 SQL_MARKS = statements("refold.stores.postgres", "sql/marks.sql")
 _SQL = statements("refold.stores.postgres", "sql/append.sql")
@@ -97,7 +101,7 @@ class Append:
         if row is None or row.own_from > 1 or len(drafts) > 1:
             return None
         draft = drafts[0]
-        after = admit_plain(row.state, draft, expected)
+        after = None if draft.kind in COUNTED else admit_plain(row.state, draft, expected)
         if after is None:
             return None
         values = (
@@ -167,15 +171,23 @@ class Append:
                 f"Entries of session {name[1]!r} were forgotten since it was read.",
                 "Read it again, and append what it still holds.",
             )
-        row = await self._write(basis.row, outcome)
+        row = await self._write(basis.row, outcome, drafts)
         if row is None:
             store.cache.drop(name)
             return None
         store.cache.put(name, row)
         return Appended(outcome.entries[0].seq, outcome.entries[-1].seq, revision=row.revision)
 
-    async def _write(self, row: SessionRow | None, outcome: Write) -> SessionRow | None:
+    async def _write(
+        self, row: SessionRow | None, outcome: Write, drafts: Sequence[Draft]
+    ) -> SessionRow | None:
         tenant, session = self._name
+        store, new = self._store, counted(outcome.entries, drafts)
+        known = NEW if row is None else store.cache.accounts(self._name, row.key)
+        if new and row is not None:
+            known = await accounts_of(store, self._name, row, new)
+        booking = known.booking(new) if new and known else None
+        values_booked = booked(known, booking) if known and booking else None
         after = outcome.state
         counts = after.head, after.messages, after.updated_at
         written = _columns(outcome, row.state.messages if row else 0)
@@ -185,24 +197,30 @@ class Append:
                 *(packed(after.format), packed(after.profile), after.created_at),
                 *(*counts, dump(after.outline)),
             )
-            key = await self._call("begin_session", (*opening, *written))
-            return SessionRow(key, after, 1, None, 0, 0) if isinstance(key, int) else None
-        outline = None if after.outline is row.state.outline else dump(after.outline)
-        before = tenant, row.key, row.revision, row.state.head
-        done = await self._call("append", (*before, *counts, outline, *written))
-        return row._replace(state=after) if done else None
+            key = await self._call("begin_session", (*opening, *written), values_booked)
+            made = SessionRow(key, after, 1, None, 0, 0) if isinstance(key, int) else None
+        else:
+            outline = None if after.outline is row.state.outline else dump(after.outline)
+            before = tenant, row.key, row.revision, row.state.head
+            done = await self._call("append", (*before, *counts, outline, *written), values_booked)
+            made = row._replace(state=after) if done else None
+        later = known and made and known.after(made.key, booking, outcome.entries)
+        store.cache.put_accounts(self._name, later)
+        return made
 
-    async def _call(self, function: str, values: Values) -> object:
-        """Call a function of the server, with the mark if there is one.
+    async def _call(self, function: str, values: Values, booked: Values | None) -> object:
+        """Call a function of the server, with the mark and with what is booked, if there is any.
 
         Raises MarkConflict when it is known that a newer mark is in the way.
         """
         mark = self._mark
-        if mark is None:
-            return await self._store.call(_SQL[function], values)
-        self._check_mark()
-        marked_values = (*values, mark.key, mark.after, mark.nth)
-        return await self._store.call(SQL_MARKS[function], marked_values)
+        if mark is not None:
+            self._check_mark()
+            values = (*values, mark.key, mark.after, mark.nth)
+        if booked is None:
+            return await self._store.call((SQL_MARKS if mark else _SQL)[function], values)
+        name = f"{function}_marked" if mark else function
+        return await self._store.call(SQL_TOTALS[name], (*values, *booked))
 
     def _check_mark(self) -> None:
         if self._mark is not None and self._newest_mark is not None:
@@ -260,7 +278,7 @@ async def fork(tx: Writing, session: str, new: str, at: int | None) -> SessionIn
     check_name(new)
     at = source.state.head if at is None else at
     row = await find_session(tx, new)
-    if row is not None and (row.forked_from, row.forked_at) == (session, at):
+    if row is not None and (row.forked_from, row.own_from) == (session, at + 1):
         return row.info(new)
     if row is None:
         if not 1 <= at <= source.state.head:
@@ -292,6 +310,7 @@ async def _add_fork(
     await tx.run(_SQL_FORK["add_segments"], (tx.tenant, key, *columns(plan.segments)))
     if plan.copies:
         await _copy(tx, plan.copies, key)
+    await begin_uncounted(tx, key)
     tx.reach("fork.written")
     return SessionRow(key, state, at + 1, session, 0, 0)
 

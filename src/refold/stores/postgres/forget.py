@@ -36,6 +36,7 @@ from refold.stores.postgres.read import (
 )
 from refold.stores.postgres.read import SQL as SQL_READ
 from refold.stores.postgres.read import read as entries_of
+from refold.stores.postgres.totals import count_later, drop_totals
 from refold.stores.sql import SessionSpans, statements
 
 SQL = statements("refold.stores.postgres", "sql/forget.sql")
@@ -305,6 +306,7 @@ async def _replay(tx: Writing, family: _Family, erased: SessionSpans) -> None:
     await tx.run(SQL["set_outlines"], (tx.tenant, list(family.reading), outlines))
     others = erased.by_key.keys() - family.reading.keys()
     await tx.run(SQL["raise_revisions"], (tx.tenant, sorted(others)))
+    await count_later(tx, family.reading)
 
 
 async def _remove_session(tx: Writing, session: str, row: SessionRow, eraser: Eraser) -> int:
@@ -314,6 +316,7 @@ async def _remove_session(tx: Writing, session: str, row: SessionRow, eraser: Er
     forgotten_at = max(tx.now, row.state.updated_at)
     await tx.run(SQL["add_tombstone"], (tx.tenant, session, forgotten_at))
     await tx.run(SQL["unname"], (tx.tenant, row.key))
+    await drop_totals(tx, row.key)
     await tx.run(SQL["orphan_forks"], (tx.tenant, session))
     await tx.run(SQL["drop_segments"], (tx.tenant, row.key))
     await eraser.unmark(row.key)

@@ -29,6 +29,7 @@ from refold.stores.postgres.connection import (
 )
 from refold.stores.postgres.metrics import Measuring
 from refold.stores.sql import load_artifacts, load_rests_on, statements
+from refold.stores.totals import KnownAccounts
 
 SQL = statements("refold.stores.postgres", "sql/read.sql")
 _SQL_GLANCE: Final = statements("refold.stores.postgres", "sql/glance.sql")
@@ -137,13 +138,8 @@ class SessionRow(NamedTuple):
     indexed: int
     """Up to where its entries were indexed when it was read; this may have moved since."""
 
-    @property
-    def forked_at(self) -> int | None:
-        """The last entry it shares with the session it was forked from."""
-        return None if self.forked_from is None else self.own_from - 1
-
     def info(self, session: str) -> SessionInfo:
-        return self.state.info(session, self.forked_from, self.forked_at)
+        return self.state.info(session, self.own_from, self.forked_from)
 
 
 class SessionCache:
@@ -155,6 +151,7 @@ class SessionCache:
 
     def __init__(self) -> None:
         self._rows: dict[Name, SessionRow] = {}
+        self._accounts: dict[Name, KnownAccounts] = {}
         self._deciding: WeakValueDictionary[Name, Lock] = WeakValueDictionary()
 
     def get(self, name: Name) -> SessionRow | None:
@@ -178,12 +175,25 @@ class SessionCache:
     def drop(self, name: Name) -> None:
         self._rows.pop(name, None)
 
+    def accounts(self, name: Name, key: int) -> KnownAccounts | None:
+        """How the accounts of the session with this key stood last."""
+        known = self._accounts.get(name)
+        return known if known is not None and known.key == key else None
+
+    def put_accounts(self, name: Name, known: KnownAccounts | None) -> None:
+        self._accounts.pop(name, None)
+        if known is not None:
+            if len(self._accounts) >= _MAX_CACHED:
+                del self._accounts[next(iter(self._accounts))]
+            self._accounts[name] = known
+
     def deciding(self, name: Name) -> Lock:
         """Held while this process reads the session and decides what to append."""
         return self._deciding.setdefault(name, Lock())
 
     def clear(self) -> None:
         self._rows.clear()
+        self._accounts.clear()
 
 
 class Database(Protocol):

@@ -24,11 +24,14 @@ from refold.log.protocol import (
     SessionInfo,
     SessionPage,
     Store,
+    Total,
+    Totals,
     Visible,
 )
 from refold.log.text import Term
 from refold.stores.forget_journal import ForgetJournal, JournalPath
 from refold.stores.postgres import read as reading
+from refold.stores.postgres import totals
 from refold.stores.postgres.append import Append, fork, marked
 from refold.stores.postgres.connection import (
     Address,
@@ -54,6 +57,7 @@ from refold.stores.postgres.read import (
 )
 from refold.stores.postgres.search import index, matches, search, sessions
 from refold.stores.sql import Migration, Reach, check_shipped, onwards
+from refold.stores.totals import Basis, Booking, count_again
 
 T = TypeVar("T")
 _TRANSACTION_ID = "SELECT pg_current_xact_id()::text"
@@ -366,6 +370,33 @@ class PostgresLog:
         await index(self._store, self.tenant)
         work = partial(matches, terms=terms, session=session, max_matches=max_matches)
         return await self._read(work)
+
+    @measured
+    async def totals(self, first: int, last: int) -> Totals:
+        return await self._read(partial(totals.totals, first=first, last=last))
+
+    @measured
+    async def dearest(
+        self, first: int, last: int, *, limit: int = 20, every: bool = False
+    ) -> list[Total]:
+        work = partial(totals.dearest, first=first, last=last, limit=limit, every=every)
+        return await self._read(work)
+
+    async def recount(self, limit: int = 20, *, anew: bool = False) -> int:
+        if anew:
+            await self._write(totals.count_all_later)
+        await count_again(self, limit)
+        return await self._read(totals.uncounted_sessions)
+
+    async def uncounted(self, limit: int) -> list[str]:
+        return await self._read(partial(totals.some_uncounted, limit=limit))
+
+    async def count_basis(self, session: str) -> Basis | None:
+        return await self._read(partial(totals.count_basis, session=session))
+
+    async def put_count(self, session: str, basis: Basis, booking: Booking) -> bool:
+        put = partial(totals.put_count, session=session, basis=basis, booking=booking)
+        return await self._write(put)
 
     async def _outlined(self, session: str) -> Outlined:
         async def outlined(tx: Reading) -> Outlined:

@@ -12,6 +12,7 @@ from refold.log.entry import Draft, Entry, Mark, Marked, Span, check_name, check
 from refold.log.kinds import Message
 from refold.log.outline import Segment, dump, plan_fork, replay
 from refold.log.protocol import Appended, SessionInfo, State
+from refold.models.accounts import COUNTED
 from refold.stores.sql import statements
 from refold.stores.sqlite.read import (
     LAST_SEQ,
@@ -33,6 +34,7 @@ from refold.stores.sqlite.read import (
     segments,
     seq_of,
 )
+from refold.stores.sqlite.totals import add_to_totals, begin_uncounted
 
 SQL = statements("refold.stores.sqlite", "sql/append.sql")
 SQL_MARKS = statements("refold.stores.sqlite", "sql/marks.sql")
@@ -52,16 +54,16 @@ def append(  # noqa: PLR0913, PLR0917 - two have defaults
     row = tx.cache.get((tx.tenant, session)) or find_session(tx, session)
     if row is None:
         facts = Facts(forgotten_at=forgotten_at(tx, session), lifted=lifted, now=tx.now)
-        return _append(tx, session, None, admit(session, drafts, expected, facts), mark)
+        return _append(tx, session, None, admit(session, drafts, expected, facts), mark, drafts)
     before = controls(tx, row) if needs_controls(drafts) else ()
     if len(drafts) == 1 and row.own_from == 1 and not drafts[0].attached:
         # One draft at the head is nearly always a new one. If it is not, the unique index or the
         # position tells, nothing has been written, and we look for it as usual.
         with suppress(sqlite3.IntegrityError, RefoldError):
             facts = Facts(row.state, {}, before, lifted=lifted, now=tx.now)
-            return _append(tx, session, row, admit(session, drafts, expected, facts), mark)
+            return _append(tx, session, row, admit(session, drafts, expected, facts), mark, drafts)
     facts = Facts(row.state, _existing(tx, row, drafts), before, lifted=lifted, now=tx.now)
-    return _append(tx, session, row, admit(session, drafts, expected, facts), mark)
+    return _append(tx, session, row, admit(session, drafts, expected, facts), mark, drafts)
 
 
 def append_alone(
@@ -77,6 +79,8 @@ def append_alone(
     if row is None or row.own_from > 1 or len(drafts) > 1:
         return None
     draft = drafts[0]
+    if draft.kind in COUNTED:  # its totals are written in the same transaction
+        return None
     after = admit_plain(row.state, draft, expected)
     if after is None or _changes_row(row, after):
         return None
@@ -129,8 +133,13 @@ def add_session(
     return SessionRow(key or 0, state, used, at + 1, source, 0, unindexed=True)
 
 
-def _append(
-    tx: Writing, session: str, row: SessionRow | None, outcome: Appended | Write, mark: Mark | None
+def _append(  # noqa: PLR0913, PLR0917 - what one transaction writes
+    tx: Writing,
+    session: str,
+    row: SessionRow | None,
+    outcome: Appended | Write,
+    mark: Mark | None,
+    drafts: Sequence[Draft],
 ) -> Appended:
     if isinstance(outcome, Appended):
         return outcome
@@ -156,7 +165,9 @@ def _append(
         used = after.updated_at // MINUTE
         tx.db.execute(SQL["move_session"], (used, dump(after.outline), row.key))
         row = row._replace(used=used, unindexed=True, revision=row.revision + 1)
-    tx.cache.stage((tx.tenant, session), row._replace(state=after))
+    row = row._replace(state=after)
+    add_to_totals(tx, row, outcome.entries, drafts)
+    tx.cache.stage((tx.tenant, session), row)
     return Appended(outcome.entries[0].seq, outcome.entries[-1].seq)
 
 
@@ -196,7 +207,7 @@ def fork(tx: Writing, session: str, new: str, at: int | None) -> SessionInfo:
     at = source.state.head if at is None else at
     existing = find_session(tx, new)
     if existing is not None:
-        if (existing.forked_from, existing.forked_at) == (session, at):
+        if (existing.forked_from, existing.own_from) == (session, at + 1):
             return existing.info(new)
         raise SessionExists(f"There is a session {new!r} already.")
     if not 1 <= at <= source.state.head:
@@ -215,6 +226,7 @@ def fork(tx: Writing, session: str, new: str, at: int | None) -> SessionInfo:
         )
     for segment in plan.copies:
         _copy(tx, segment, forked.key)
+    begin_uncounted(tx, forked.key)
     tx.reach("fork.written")
     return forked.info(new)
 

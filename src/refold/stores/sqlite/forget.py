@@ -40,6 +40,7 @@ from refold.stores.sqlite.read import (
     whole,
 )
 from refold.stores.sqlite.search import SQL_INDEX, check_words, unindex
+from refold.stores.sqlite.totals import count_later, drop_totals
 
 SQL = statements("refold.stores.sqlite", "sql/forget.sql")
 _BATCH = 500
@@ -139,6 +140,7 @@ def _erase(tx: Writing, named: SessionSpans) -> int:
     for row in readers:
         outline = replay(controls(tx, row))
         tx.db.execute(SQL["set_outline"], (dump(outline), row.key))
+        count_later(tx, row.key)
     return len(derived)
 
 
@@ -193,6 +195,7 @@ def _remove_session(tx: Writing, session: str, row: SessionRow) -> int:
     tx.db.execute(SQL["add_tombstone"], (tx.tenant, session, forgotten_at))
     sources = [source for (source,) in tx.db.execute(SQL["sources"], (row.key,))]
     tx.db.execute(SQL["unname"], (row.key,))
+    drop_totals(tx, row.key)
     tx.db.execute(SQL["orphan_forks"], (tx.tenant, session))
     tx.db.execute(SQL["drop_segments"], (row.key,))
     drop_marks(tx, *ends(Segment(row.key, 1, LAST_SEQ)))

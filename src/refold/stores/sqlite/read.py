@@ -21,6 +21,7 @@ from refold.stores.sql import (
     load_rests_on,
     statements,
 )
+from refold.stores.totals import KnownAccounts
 
 SQL = statements("refold.stores.sqlite", "sql/read.sql")
 SQL_UPLOADS: Final = statements("refold.stores.sqlite", "sql/uploads.sql")
@@ -69,13 +70,8 @@ class SessionRow(NamedTuple):
     revision: int
     unindexed: bool
 
-    @property
-    def forked_at(self) -> int | None:
-        """The last entry it shares with the session it was forked from."""
-        return None if self.forked_from is None else self.own_from - 1
-
     def info(self, session: str) -> SessionInfo:
-        return self.state.info(session, self.forked_from, self.forked_at)
+        return self.state.info(session, self.own_from, self.forked_from)
 
 
 Name = tuple[str, str]
@@ -83,7 +79,7 @@ Name = tuple[str, str]
 
 
 class SessionCache:
-    """Session rows as the writer's connection last saw them.
+    """Session rows, and accounts of sessions, as the writer's connection last saw them.
 
     They are valid until another connection commits, which SQLite's data version tells. That saves
     an append from reading its session again.
@@ -92,6 +88,8 @@ class SessionCache:
     def __init__(self) -> None:
         self._rows: dict[Name, SessionRow] = {}
         self._staged: dict[Name, SessionRow] = {}
+        self._accounts: dict[int, KnownAccounts] = {}
+        self._staged_accounts: dict[int, KnownAccounts] = {}
         self._version = -1
 
     def begin(self, db: sqlite3.Connection) -> None:
@@ -99,8 +97,10 @@ class SessionCache:
         version = db.execute(_DATA_VERSION).fetchone()[0]
         if version != self._version or len(self._rows) > _MAX_CACHED:
             self._rows.clear()
+            self._accounts.clear()
             self._version = version
         self._staged.clear()
+        self._staged_accounts.clear()
 
     def get(self, name: Name) -> SessionRow | None:
         return self._staged.get(name) or self._rows.get(name)
@@ -113,13 +113,29 @@ class SessionCache:
         """Set the row as a statement that was a transaction of its own has left it."""
         self._rows[name] = row
 
+    def accounts(self, key: int) -> KnownAccounts | None:
+        """How the accounts of the session with this key stand."""
+        return self._staged_accounts.get(key) or self._accounts.get(key)
+
+    def stage_accounts(self, known: KnownAccounts) -> None:
+        """Set the accounts as this transaction leaves them."""
+        self._staged_accounts[known.key] = known
+
+    def drop_accounts(self) -> None:
+        """Forget all accounts: something else than an append changes them."""
+        self._accounts.clear()
+        self._staged_accounts.clear()
+
     def commit(self) -> None:
         self._rows.update(self._staged)
+        self._accounts.update(self._staged_accounts)
         self._staged.clear()
+        self._staged_accounts.clear()
 
     def clear(self) -> None:
         self._rows.clear()
         self._staged.clear()
+        self.drop_accounts()
 
 
 def entry_of(row: Row) -> Entry:

@@ -38,12 +38,15 @@ from refold.log.protocol import (
     SessionInfo,
     SessionPage,
     Store,
+    Total,
+    Totals,
     Visible,
 )
 from refold.log.text import Term
 from refold.stores.forget_journal import ForgetJournal, JournalPath, beside
 from refold.stores.sql import Migration, Reach, check_applied, check_shipped, onwards, shipped_in
 from refold.stores.sqlite import read as reading
+from refold.stores.sqlite import totals
 from refold.stores.sqlite.append import append, append_alone, fork, marked
 from refold.stores.sqlite.forget import (
     erasure_pending,
@@ -69,6 +72,7 @@ from refold.stores.sqlite.read import (
 )
 from refold.stores.sqlite.search import index_some, matches, search, sessions, unindexed
 from refold.stores.sqlite.writer import APPLICATION, Writer, connect, make_private, our_errors
+from refold.stores.totals import Basis, Booking, count_again
 
 T = TypeVar("T")
 _READERS = 4
@@ -398,6 +402,31 @@ class SqliteLog:
         return await self._read(
             partial(matches, terms=terms, session=session, max_matches=max_matches)
         )
+
+    async def totals(self, first: int, last: int) -> Totals:
+        return await self._read(partial(totals.totals, first=first, last=last))
+
+    async def dearest(
+        self, first: int, last: int, *, limit: int = 20, every: bool = False
+    ) -> list[Total]:
+        work = partial(totals.dearest, first=first, last=last, limit=limit, every=every)
+        return await self._read(work)
+
+    async def recount(self, limit: int = 20, *, anew: bool = False) -> int:
+        if anew:
+            await self._write(totals.count_all_later)
+        await count_again(self, limit)
+        return await self._read(totals.uncounted_sessions)
+
+    async def uncounted(self, limit: int) -> list[str]:
+        return await self._read(partial(totals.some_uncounted, limit=limit))
+
+    async def count_basis(self, session: str) -> Basis | None:
+        return await self._read(partial(totals.count_basis, session=session))
+
+    async def put_count(self, session: str, basis: Basis, booking: Booking) -> bool:
+        put = partial(totals.put_count, session=session, basis=basis, booking=booking)
+        return await self._append(put)
 
     async def _index(self) -> None:
         """Index what was appended up to now, a little at a time, so that appends go on."""

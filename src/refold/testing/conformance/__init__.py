@@ -14,6 +14,7 @@ from refold.testing.conformance.forgetting import ForgettingConformance
 from refold.testing.conformance.marking import MarkingConformance
 from refold.testing.conformance.reading import SearchingConformance, ViewingConformance
 from refold.testing.conformance.sessions import SessionsConformance
+from refold.testing.conformance.totals import TotalsConformance
 
 __all__ = [
     "AppendingConformance",
@@ -22,6 +23,7 @@ __all__ = [
     "MarkingConformance",
     "SearchingConformance",
     "SessionsConformance",
+    "TotalsConformance",
     "ViewingConformance",
 ]
 
@@ -33,5 +35,6 @@ class LogConformance(
     ForgettingConformance,
     SearchingConformance,
     MarkingConformance,
+    TotalsConformance,
 ):
     """Subclass it and give it the fixture `store`; use `self.clock` as the store's clock."""

@@ -20,6 +20,7 @@ from refold.log import (
     Value,
     export_session,
 )
+from refold.testing.conformance.totals import check_totals
 from refold.testing.model import ModelEntry, ModelLog, ModelSession
 from refold.testing.strategies import TickingClock, author
 
@@ -116,6 +117,8 @@ class BaseMachine(RuleBasedStateMachine):
             self.check_marks(log)
             for session in self.model.sessions.values():
                 self.check_session(log, session, None)
+            if at == 0:
+                self.run(check_totals(log))
             if at == 0 and self.model.sessions:
                 self.check_export(log, self.session(0))
 

@@ -30,6 +30,7 @@ from refold.log import (
 )
 from refold.log.entry import spans_of
 from refold.log.text import contains_all, terms, text_of
+from refold.testing.conformance.totals import usage
 from refold.testing.machine.base import KEYS, BaseMachine, picks
 from refold.testing.model import ModelEntry, ModelLog
 from refold.testing.strategies import WORDS, fillers, large_message, plain_values, texts
@@ -101,6 +102,16 @@ class Appending(BaseMachine):
         before = len(session.entries)
         assert sorted(first for first, _ in won) == list(range(before + 1, before + len(won) + 1))
         self.model.append(session.name, [one for _, one in sorted(won, key=lambda pair: pair[0])])
+
+    @precondition(lambda self: self.model.sessions)
+    @rule(pick=picks, tokens=st.integers(100, 100_000), extra=st.booleans())
+    def spend(self, pick: int, tokens: int, extra: bool) -> None:  # noqa: FBT001
+        """Record a request and what it used."""
+        name = self.session(pick).name
+        self.append(name, [Requested((Span(1, 1),), [], "m", "digest")], pick=pick)
+        record = len(self.model.sessions[name].entries)
+        used = usage(record, tokens, key=("a", "b")[pick % 2], extra=extra, read_back=pick % 3)
+        self.append(name, [used], pick=pick, anywhere=bool(pick % 2))
 
 
 # Rules: folds begin, are made, fail and are taken back.

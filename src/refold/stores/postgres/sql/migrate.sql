@@ -71,6 +71,6 @@ GRANT USAGE ON SCHEMA refold TO {role};
 GRANT SELECT ON refold.migrations TO {role};
 GRANT SELECT, INSERT, UPDATE, DELETE ON refold.sessions, refold.entries, refold.segments,
     refold.copies, refold.artifacts, refold.tombstones, refold.attempts, refold.facts,
-    refold.words, refold.word_chunks, refold.marks TO {role};
+    refold.words, refold.word_chunks, refold.marks, refold.totals, refold.accounts TO {role};
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA refold TO {role};
 REVOKE EXECUTE ON FUNCTION refold.make_partitions, refold.keep_no_samples FROM {role}

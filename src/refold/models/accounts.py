@@ -1,4 +1,4 @@
-"""The receipt of a session: what was billed, next to what sending everything would have cost.
+"""The accounts of a session: what was billed, next to what sending everything would have cost.
 
 Two accounts hold the same requests and the same answers, at the prices that were recorded with
 them. *Paid* is all that was billed: requests, summaries whether they were used or not, recall calls
@@ -10,9 +10,10 @@ It is an account of the same conversation, not of what an agent would have done 
 made of what the log recorded with each request, and of nothing else.
 """
 
+import json
 from bisect import bisect
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import astuple, dataclass, field, fields
 from typing import Final, NamedTuple
 
 from pydantic import JsonValue
@@ -36,7 +37,7 @@ from refold.log import (
     Used,
 )
 from refold.models.catalog import Prices, Usage
-from refold.session.spending import Basis
+from refold.models.receipt import MAX_COUNT, Basis, Receipt, possible
 
 LIFETIME: Final = 300.0
 """Seconds that a provider's cache lives after its last use, if nothing else is set."""
@@ -44,112 +45,14 @@ BLOCK: Final = 1_024
 """Tokens: providers cache in blocks, so fewer than this are no miss."""
 _MILLION: Final = 1_000_000
 _PAGE: Final = 1_000
+_MAX_CHAINS: Final = 100
+"""Readers of a session, and requests under way, that are kept in mind."""
 _READ_WHOLE: Final = frozenset({Used.KIND, FoldStepped.KIND, FoldCompleted.KIND, Findings.KIND})
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """What requests cost, next to what the same requests would have cost with everything in them.
-
-    All sums are dollars.
-    """
-
-    requests: int = 0
-    """Those that were answered."""
-    folds: int = 0
-    """Those that were made."""
-    input: int = 0
-    """Tokens of requests and of calls for summaries; our own count where none was reported."""
-    output: int = 0
-    cache_read: int = 0
-    cache_write: int = 0
-    compared: int = 0
-    """Of these, those that both accounts hold."""
-    paid: float = 0.0
-    """For those, and the summaries made for them."""
-    whole: float = 0.0
-    """What they would have cost with the whole history, without recall calls and rereads."""
-    summaries: int = 0
-    """Calls of models for summaries."""
-    summaries_cost: float = 0.0
-    unused: int = 0
-    """Of these calls, those for folds that failed, or that have another summary."""
-    unused_cost: float = 0.0
-    rereads: int = 0
-    """Requests whose answers only asked for what is folded."""
-    rereads_cost: float = 0.0
-    """Of `paid`: for these requests, and for writing what was read."""
-    added_cost: float = 0.0
-    """Of `paid`: for the definitions of recall's tools."""
-    misses: int = 0
-    """Requests that the cache did not hold, although it was in its lifetime and nothing moved."""
-    misses_cost: float = 0.0
-    """Of `paid`: what these cost more than with the cache."""
-    over_window: int = 0
-    """Requests whose whole history would not have fitted, so that there is nothing to compare."""
-    over_window_cost: float = 0.0
-    """What they cost, with the folds that the window forced."""
-    forced: int = 0
-    """Of the calls for summaries, those of these folds."""
-    forced_cost: float = 0.0
-    older: int = 0
-    """Requests that were recorded by a version that wrote down too little to compare."""
-    older_cost: float = 0.0
-    unpriced: int = 0
-    """Requests and summaries whose model's price is unknown: they are in no sum."""
-    estimated: int = 0
-    """Requests whose usage no provider reported."""
-    highest: float = 0.0
-    """The highest debt at any request of a session, without what Refold did not cause."""
-    reported: int = 0
-    """Tokens of compared requests after another one, as the provider reported them."""
-    miscounted: float = 0.0
-    """By how much our counts of them were off, corrected as the request before them was."""
-
-    @property
-    def billed(self) -> float:
-        """All that was paid, compared or not."""
-        return self.paid + self.over_window_cost + self.older_cost
-
-    @property
-    def debt(self) -> float:
-        """Paid less whole; negative where Refold saved something."""
-        return self.paid - self.whole
-
-    @property
-    def tokens(self) -> Usage:
-        return Usage(self.input, self.output, self.cache_read, self.cache_write)
-
-    @property
-    def cost(self) -> float | None:
-        """All that was paid; None if a price is unknown."""
-        return None if self.unpriced else self.billed
-
-    @property
-    def saved(self) -> float | None:
-        """What sending everything would have cost more; None if a price is unknown."""
-        return None if self.unpriced else -self.debt
-
-    @property
-    def apart(self) -> float:
-        """Of the debt, what no fold caused: added tools, and misses of the cache."""
-        return self.added_cost + self.misses_cost
-
-    @property
-    def error(self) -> float:
-        """By what share our counts, corrected by one request, are off in the next one."""
-        return self.miscounted / self.reported if self.reported else 0.0
-
-    def plus(self, other: "Receipt") -> "Receipt":
-        """Of both together; the highest debt is that of one session."""
-        names = [each.name for each in fields(self) if each.name != "highest"]
-        sums = {name: getattr(self, name) + getattr(other, name) for name in names}
-        return Receipt(**sums, highest=max(self.highest, other.highest))
-
-    def as_json(self) -> dict[str, JsonValue]:
-        """The sums, and what follows from them."""
-        own: dict[str, JsonValue] = asdict(self)
-        return own | {"billed": self.billed, "debt": self.debt, "error": self.error}
+COUNTED: Final = _READ_WHOLE | {FoldFailed.KIND, Rewound.KIND, Cleared.KIND}
+"""The kinds that change accounts. Of requests, only when they were sent is of interest."""
+_STATE_VERSION: Final = 1
+_NAMES: Final = tuple(each.name for each in fields(Receipt))
+_COMPACT: Final = json.JSONEncoder(separators=(",", ":")).encode
 
 
 @dataclass(slots=True)
@@ -185,6 +88,8 @@ class _Chain:
     """Tokens that came to the whole history since then."""
     read_back: list[tuple[int, int]] = field(default_factory=lambda: [(0, 0)])
     """By entry: the tokens on the session's line that the whole history would not have."""
+    cut: bool = False
+    """Whether earlier ones are gone, so that nobody can rewind to them."""
     newest: _Newest | None = None
 
 
@@ -202,7 +107,7 @@ class Accounts:
         self._lifetime = lifetime
         self._after = after
         self._since = since
-        self._receipt = Receipt()
+        self._sums: dict[str, float] = dict.fromkeys(_NAMES, 0)
         self._chains: dict[str, _Chain] = {}
         self._sent: dict[int, int] = {}
         """When requests were sent that are not answered yet, by their records."""
@@ -212,30 +117,30 @@ class Accounts:
         """The same for folds since the newest request: the next one says whether it was forced."""
         self._over_window = False
         self._head = 0
+        self.model = ""
+        """The model that answered last."""
+        self.key = ""
+        """The id of the key that its request came with; empty where none was needed."""
 
     async def read_on(self, log: Log, session: str) -> Receipt:
         """Take in what was appended to a session since it was read here last."""
-        head = await log.head(session)
-        while self._head < head:
-            span = Span(self._head + 1, min(head, self._head + _PAGE))
-            for entry in await log.read(session, span, whole=False):
-                whole = [entry]
-                if entry.holes and entry.kind in _READ_WHOLE:
-                    whole = await log.read(session, Span(entry.seq, entry.seq))
-                for each in whole:
-                    self.add(each)
-            self._head = span.last
+        async for entry in entries_of(log, session, self._head + 1, await log.head(session)):
+            self.add(entry)
+            self._head = entry.seq
         return self.receipt
 
     def add(self, entry: Entry) -> None:
         """Take in the session's next entry."""
         main = self._chains.setdefault(MAIN_SCOPE, _Chain())
         if entry.kind == Requested.KIND:
-            self._sent[entry.seq] = entry.at
+            self.sent(entry.seq, entry.at)
         elif entry.kind == Cleared.KIND:
-            main.read_back.append((entry.seq, 0))
-        elif entry.kind in _READ_WHOLE or entry.kind in (FoldFailed.KIND, Rewound.KIND):
-            body: JsonValue = from_json(entry.body)
+            _read_back_is(main, entry.seq, 0)
+        elif entry.kind in COUNTED:
+            try:
+                body: JsonValue = from_json(entry.body)
+            except ValueError:  # a log may hold what other programs wrote
+                return
             if isinstance(body, dict):
                 self._take(entry, body, main)
 
@@ -259,21 +164,79 @@ class Accounts:
                     self._summary(entry, "", summary.usage, summary.cost)
             case Rewound.KIND, {"to": int(to)}:
                 index = bisect(main.read_back, to, key=lambda mark: mark[0]) - 1
-                main.read_back.append((entry.seq, main.read_back[index][1]))
+                _read_back_is(main, entry.seq, main.read_back[max(0, index)][1])
             case _:
                 pass
 
     @property
     def receipt(self) -> Receipt:
         """What the accounts come to, up to the newest entry."""
-        return self._with_summaries(over_window=self._over_window)
+        sums = self._sums
+        self._sums = dict(sums)
+        self._add_pending(over_window=self._over_window)
+        found, self._sums = self._sums, sums
+        return Receipt.of(found.values())
+
+    @property
+    def can_rewind(self) -> bool:
+        """Whether these accounts hold what they need to take in a `Rewound` entry."""
+        main = self._chains.get(MAIN_SCOPE)
+        return main is None or not main.cut
+
+    def dump(self) -> bytes:
+        """What is needed to go on from here, in a size that does not grow with the session."""
+        chains: dict[str, JsonValue] = {}
+        for scope, chain in self._chains.items():
+            cut = chain.cut or len(chain.read_back) > 1
+            newest = None if chain.newest is None else [*astuple(chain.newest)]
+            chains[scope] = [
+                *(chain.model, chain.at, chain.sent, chain.scale, chain.caches, chain.whole_at),
+                *(chain.carried, chain.read_back[-1][1], cut, newest),
+            ]
+        calls: dict[str, JsonValue] = {fold: [*spent] for fold, spent in self._calls.items()}
+        state: dict[str, JsonValue] = {
+            "version": _STATE_VERSION,
+            "receipt": [*self._sums.values()],
+            "chains": chains,
+            "calls": calls,
+            "pending": [*self._pending],
+            "over": self._over_window,
+            "model": self.model,
+            "key": self.key,
+        }
+        return _COMPACT(state).encode()
+
+    @classmethod
+    def load(cls, state: bytes) -> "Accounts | None":
+        """The accounts that go on from a state; None if another version wrote it."""
+        found = json.loads(state)
+        if found["version"] != _STATE_VERSION:
+            return None
+        accounts = cls()
+        accounts._sums = dict(zip(_NAMES, found["receipt"], strict=True))
+        for scope, values in found["chains"].items():
+            *own, read_back, cut, newest = values
+            chain = accounts._chains[scope] = _Chain(*own)
+            chain.read_back, chain.cut = [(0, read_back)], cut
+            chain.newest = None if newest is None else _Newest(*newest)
+        accounts._calls = {fold: (calls, spent) for fold, (calls, spent) in found["calls"].items()}
+        accounts._pending = (found["pending"][0], found["pending"][1])
+        accounts._over_window = found["over"]
+        accounts.model, accounts.key = found["model"], found["key"]
+        return accounts
+
+    def sent(self, request: int, at: int) -> None:
+        """Note when a request was sent, by its record; who reads every entry need not."""
+        self._sent[request] = at
+        if len(self._sent) > _MAX_CHAINS:
+            del self._sent[next(iter(self._sent))]
 
     def _is_on_it(self, entry: Entry) -> bool:
         return entry.seq > self._after and entry.at >= self._since
 
     def _add(self, **amounts: float) -> None:
-        sums = {name: getattr(self._receipt, name) + more for name, more in amounts.items()}
-        self._receipt = replace(self._receipt, **sums)
+        for name, more in amounts.items():
+            self._sums[name] += more
 
     def _summary(
         self, entry: Entry, fold: str, usage: Mapping[str, JsonValue], cost: JsonValue
@@ -281,8 +244,9 @@ class Accounts:
         if not self._is_on_it(entry):
             return
         self._add(**_usage(usage)._asdict())
-        dollars = float(cost) if isinstance(cost, int | float) else 0.0
-        self._add(summaries=1, summaries_cost=dollars, unpriced=cost is None)
+        known = _dollars(cost)
+        dollars = known or 0.0
+        self._add(summaries=1, summaries_cost=dollars, unpriced=known is None)
         calls, spent = self._calls.get(fold, (0, 0.0))
         self._calls[fold] = calls + 1, spent + dollars
         self._pending = self._pending[0] + 1, self._pending[1] + dollars
@@ -292,27 +256,27 @@ class Accounts:
         if not used and self._is_on_it(entry):
             self._add(unused=calls, unused_cost=spent)
 
-    def _with_summaries(self, *, over_window: bool) -> Receipt:
+    def _add_pending(self, *, over_window: bool) -> None:
         calls, spent = self._pending
-        now = self._receipt
-        if not over_window:
-            return replace(now, paid=now.paid + spent)
-        forced, cost = now.forced + calls, now.forced_cost + spent
-        over = now.over_window_cost + spent
-        return replace(now, forced=forced, forced_cost=cost, over_window_cost=over)
+        if over_window:
+            self._add(forced=calls, forced_cost=spent, over_window_cost=spent)
+        else:
+            self._add(paid=spent)
 
     def _request(
         self, entry: Entry, request: int, body: dict[str, JsonValue], reported: dict[str, JsonValue]
     ) -> None:
-        chain = self._chains.setdefault(entry.scope, _Chain())
-        sent_at = self._sent.pop(request, entry.at)
+        chain = self._chain(entry.scope)
+        sent_at = self._sent.get(request, entry.at)
         counted = self._is_on_it(entry)
         usage = _usage(reported)
-        basis, cost = Basis.parse(body.get("basis")), body.get("cost")
+        basis, cost = Basis.parse(body.get("basis")), _dollars(body.get("cost"))
+        key = body.get("key")
+        self.model, self.key = basis.model if basis else "", key if isinstance(key, str) else ""
         if counted:
             self._add(requests=1, **usage._asdict())
-        if basis is None or not isinstance(cost, int | float):
-            if counted and isinstance(cost, int | float):
+        if basis is None or cost is None:
+            if counted and cost is not None:
                 self._add(older=1, older_cost=cost)
             elif counted:
                 self._add(unpriced=1)
@@ -320,7 +284,16 @@ class Accounts:
             chain.newest = None
             return
         estimated = reported.get("estimated") is True
-        self._compare(entry, chain, basis, _Sent(sent_at, usage, float(cost), estimated))
+        self._compare(entry, chain, basis, _Sent(sent_at, usage, cost, estimated))
+
+    def _chain(self, scope: str) -> _Chain:
+        """The chain of a reader. The ones used longest ago are dropped: no cache lives so long."""
+        chain = self._chains.pop(scope, None) or _Chain()
+        self._chains[scope] = chain
+        if len(self._chains) > _MAX_CHAINS:
+            oldest = next(name for name in self._chains if name != MAIN_SCOPE)
+            del self._chains[oldest]
+        return chain
 
     def _compare(self, entry: Entry, chain: _Chain, basis: Basis, sent: "_Sent") -> None:
         usage = sent.usage
@@ -335,7 +308,7 @@ class Accounts:
         scale = usage.input / basis.counted if basis.counted else 1.0
         # The whole history is without recall's tools, and without what they gave.
         read_back = chain.read_back[-1][1]
-        chain.read_back.append((entry.seq, read_back + basis.read_back))
+        _read_back_is(chain, entry.seq, read_back + basis.read_back)
         size = max(0, basis.whole - basis.added - read_back - basis.read_back)
         before = max(0, basis.before - basis.added - read_back)
         warm = chain.caches and self._is_warm(chain.whole_at, sent.at)
@@ -345,7 +318,7 @@ class Accounts:
         over = size > basis.limit
         counted = self._is_on_it(entry)
         if counted:
-            self._receipt = self._with_summaries(over_window=over)
+            self._add_pending(over_window=over)
             self._pending, self._over_window = (0, 0.0), over
             self._add(estimated=sent.estimated)
         if counted and over:
@@ -379,8 +352,9 @@ class Accounts:
         expected = chain.caches and not basis.moved and self._is_warm(chain.at, sent.at)
         if expected and missed >= BLOCK:
             self._add(misses=1, misses_cost=missed * (rates.write - rates.read) / _MILLION)
-        now = self._receipt
-        self._receipt = replace(now, highest=max(now.highest, now.debt - now.apart))
+        now = self._sums
+        debt = now["paid"] - now["whole"] - now["added_cost"] - now["misses_cost"]
+        now["highest"] = max(now["highest"], debt)
 
     def _retract(self, chain: _Chain) -> None:
         """The newest request was a reread: with the whole history, it would not have been made."""
@@ -393,6 +367,20 @@ class Accounts:
 
     def _is_warm(self, last: int, now: int) -> bool:
         return bool(last) and now - last <= self._lifetime * 1000
+
+
+async def entries_of(log: Log, session: str, first: int, last: int) -> AsyncIterator[Entry]:
+    """The entries of a session, whole where accounts read them."""
+    for start in range(first, last + 1, _PAGE):
+        span = Span(start, min(last, start + _PAGE - 1))
+        for entry in await log.read(session, span, whole=False):
+            lifted = entry.holes and entry.kind in _READ_WHOLE
+            yield (await log.read(session, Span(entry.seq, entry.seq)))[0] if lifted else entry
+
+
+def _read_back_is(chain: _Chain, seq: int, tokens: int) -> None:
+    if chain.read_back[-1][1] != tokens:
+        chain.read_back.append((seq, tokens))
 
 
 class _Sent(NamedTuple):
@@ -422,13 +410,22 @@ def _rates(prices: Prices, *, writes: bool) -> _Rates:
 
 def _usage(reported: Mapping[str, JsonValue]) -> Usage:
     counts = (reported.get(name) for name in Usage._fields)
-    return Usage(*(count if isinstance(count, int) else 0 for count in counts))
+    return Usage(
+        *(
+            max(-MAX_COUNT, min(count, MAX_COUNT)) if isinstance(count, int) else 0
+            for count in counts
+        )
+    )
+
+
+def _dollars(cost: JsonValue) -> float | None:
+    return float(cost) if isinstance(cost, int | float) and possible(cost) else None
 
 
 async def receipt_of(
     log: Log, session: str, lifetime: float = LIFETIME, *, since: int = 0, own: bool = False
 ) -> Receipt:
-    """The receipt of a session; with `own`, without what it shares with the one it is forked from.
+    """The receipt of a session; with `own`, without what it was forked with.
 
     Args:
         log: The log that holds the session.
@@ -438,7 +435,7 @@ async def receipt_of(
         own: Leave out what came before the fork.
     """
     info = await log.info(session)
-    after = (info.forked_at or 0) if own else 0
+    after = info.own_from - 1 if own else 0
     return await Accounts(lifetime, after=after, since=since).read_on(log, session)
 
 
