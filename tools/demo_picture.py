@@ -23,7 +23,7 @@ PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "demo-folding.svg
 WIDTH, HEIGHT, LEFT, RIGHT = 880, 400, 30, 850
 LOG, VIEW, TALL = 132, 232, 44
 """Where the two rows of bars begin, and how tall they are."""
-ROWS = {"log": "The log keeps every word", "view": "The model is sent a view of it"}
+ROWS = {"log": "The log keeps every word", "view": "The model is sent what fits"}
 TICK, LOOK, LAST, MOVE, BLINK = 0.6, 2.8, 6.0, 0.45, 0.05
 """Seconds: for a request, one that shows something new, the end, a movement, another text."""
 _STYLE = """

@@ -299,13 +299,18 @@ def _ratio(parts: Sequence[tuple[float, float]]) -> tuple[float, float, float]:
 
 
 def sets(measured: Sequence[Measured]) -> dict[str, Sessions]:
-    """All sessions that every policy was replayed on, and those of each set."""
+    """All sessions that every policy was replayed on, those of each set, and those that fit."""
     played = {name: {row.session for row in measured if row.policy == name} for name in LABELS}
     whole = set.intersection(*played.values())
     mine = [row for row in measured if row.session in whole]
-    return {"all": Sessions(mine)} | {
-        name: Sessions([row for row in mine if row.set == name])
-        for name in ("held out", "tune", "pi")
+    refused = {row.session for row in mine if row.policy == EVERYTHING and row["refused"]}
+    return {
+        "all": Sessions(mine),
+        "fits": Sessions([row for row in mine if row.session not in refused]),
+        **{
+            name: Sessions([row for row in mine if row.set == name])
+            for name in ("held out", "tune", "pi")
+        },
     }
 
 

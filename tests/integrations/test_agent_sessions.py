@@ -13,7 +13,9 @@ from pydantic_ai import Agent
 from pydantic_ai.capabilities import PrepareTools
 
 from refold import Refold
-from refold.errors import SessionNotFound
+from refold.errors import InvalidInput, SessionNotFound
+from refold.log import Opened
+from refold.log.codec import Author
 from refold.session import Session
 
 
@@ -180,3 +182,30 @@ async def test_usage_adds_up_requests_and_what_they_cost():
     paid = (usage.tokens.input * 3 + usage.tokens.output * 15) / 1e6
     assert usage.cost == pytest.approx(paid)
     assert usage.saved == pytest.approx(usage.whole - usage.cost)
+
+
+async def test_all_messages_of_a_conversation_are_there_after_compactions():
+    model = ScriptedModel(echo)
+    said = []
+    async with Refold(profile=small()) as memory:
+        agent = agent_with(memory, model)
+        for nth in range(6):
+            result = await agent.run(f"prompt {nth}" + " word" * 50, conversation_id="mine")
+            said += result.new_messages()
+            await (await memory.session("mine", model.model)).compact()
+        assert len((await agent.run("last", conversation_id="mine")).all_messages()) < len(said)
+        messages = await memory.messages("mine")
+        assert [message.parts for message in messages[:-2]] == [each.parts for each in said]
+        session = await memory.session("mine", model.model)
+        await session.clear()
+        assert await memory.messages("mine") == []
+        with pytest.raises(SessionNotFound):
+            await memory.messages("none")
+
+
+async def test_the_messages_of_another_format_are_not_read_as_pydantic_ai_s():
+    async with Refold() as memory:
+        opened = Author().draft(Opened("openai-chat", "balanced"))
+        await memory.log.append("other", [opened], expected=0)
+        with pytest.raises(InvalidInput, match="refold export other"):
+            await memory.messages("other")

@@ -9,7 +9,7 @@ import anyio
 from pydantic import ValidationError
 from pydantic_ai import RunContext
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
-from pydantic_ai.messages import ModelResponse, ToolCallPart
+from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 from pydantic_ai.models import Model, ModelRequestContext, infer_model
 from pydantic_ai.run import AgentRunResult
 from pydantic_ai.tools import ToolDefinition
@@ -18,7 +18,9 @@ from pydantic_ai.toolsets import AbstractToolset, CombinedToolset
 from refold.errors import InvalidInput, InvalidSetting
 from refold.fold.compactor import Write
 from refold.fold.job import Job
+from refold.integrations.pydantic_ai.conversation_log import is_message
 from refold.integrations.pydantic_ai.events import Watch
+from refold.integrations.pydantic_ai.history import message_of
 from refold.integrations.pydantic_ai.run import LatePrompts, Run, memory_toolset, recall_toolset
 from refold.integrations.pydantic_ai.scopes import Place, active_caller, place_of
 from refold.integrations.pydantic_ai.sessions import (
@@ -51,6 +53,7 @@ from refold.session.explain import last_model
 from refold.session.permissions import GuardedCall, Permit, find_permission, permitted, refusal
 from refold.settings import load_settings
 from refold.view import Profile
+from refold.wire import PydanticAI
 
 _END_TIMEOUT = 10.0
 """Seconds to log the end of a run, canceled or not."""
@@ -200,6 +203,25 @@ class Refold(AbstractCapability[Any]):
         async with self._lease(place, model) as session:
             session.use.model = model
             return session
+
+    async def messages(self, conversation_id: str) -> list[ModelMessage]:
+        """The whole conversation, oldest message first, whatever was compacted since.
+
+        A run's `all_messages()` begins with what the model was sent instead: after a compaction,
+        a summary. Messages that were rewound, cleared or forgotten are left out here, and those of
+        agents that the conversation's agent called are in their own scope of the log. Raises
+        SessionNotFound without such a conversation.
+        """
+        log = await self._sessions.open(conversation_id)
+        info, outline, _ = await log.outlined(conversation_id)
+        if info.format != PydanticAI.name:
+            raise InvalidInput(
+                f"Session {conversation_id!r} has {info.format} messages, not {PydanticAI.name}.",
+                f"Read it with: refold export {conversation_id}",
+            )
+        spans = outline.on_line(info.entries)
+        entries = [entry for span in spans for entry in await log.read(conversation_id, span)]
+        return [message_of(entry.body) for entry in entries if is_message(entry)]
 
     async def usage(self, conversation_id: str) -> Receipt:
         """What a conversation used and cost, next to what sending everything would have cost.
