@@ -14,6 +14,7 @@ from refold.fold.replace import render_summary
 from refold.fold.summary import TRUNCATED
 from refold.fold.user_words import least_missed, superseded
 from refold.log import Span
+from refold.testing.wire import SPELLINGS, Answered, Asked, Call, Responded, Return
 from refold.view.profiles import BALANCED, PROFILES
 
 FULL = BALANCED.fold
@@ -27,6 +28,22 @@ def summary_of(*prompts, reply="Done."):
 def shown(*prompts, tokens=8_000, values=FULL):
     values = values.model_copy(update={"max_tokens": tokens, "placement": "replacement"})
     return render_summary(summary_of(*prompts), values, Quarter()).text
+
+
+@pytest.mark.parametrize("format", SPELLINGS)
+@pytest.mark.parametrize("tool", ["AskUserQuestion", "mcp__x__AskUserQuestion"])
+def test_answers_to_an_agent_s_questions_are_the_user_s_words(format, tool):  # noqa: A002
+    reply = 'User has answered your questions: "Which way?"="only by a flag".'
+    session = session_of(
+        Asked("Go."),
+        Responded(None, (Call("c1", tool, {"questions": "Which way?"}),)),
+        Answered((Return("c1", tool, reply),)),
+        Responded("Done."),
+        format=format,
+    )
+    summary = extractive_summary(material_of(session, (Span(2, session.head),)))
+    said = ["Go.", reply] if tool == "AskUserQuestion" else ["Go."]
+    assert [directive.text for directive in summary.directives] == said
 
 
 def users_block(text):

@@ -44,6 +44,7 @@ from refold.transcripts import (
 )
 from refold.transcripts.opencode import read_database
 from refold.transcripts.programs import read_sessions
+from refold.wire.fingerprint import users_words
 
 
 def said(recording) -> list[Any]:
@@ -142,6 +143,19 @@ def test_prompts_typed_while_claude_code_works_are_read_where_they_were_taken_up
     ]
     texts = [part[-1] for message in said(parse_claude_code(records, "x")) for part in message]
     assert texts[3:] == ["one", "two", "And the tests?", "Those too.", notice, "Built."]
+
+
+def test_the_text_of_a_slash_command_is_not_the_user_s():
+    command = "<command-name>/plan</command-name><command-args>less intrusive</command-args>"
+    records = [
+        claude("user", "u1", None, command),
+        claude("user", "u2", "u1", "# Create a plan\nNEVER CODE!") | {"isMeta": True},
+        claude_said("a1", "u2", "m1", {"type": "text", "text": "Yes."}),
+    ]
+    texts = [part[-1] for message in said(parse_claude_code(records, "x")) for part in message]
+    assert texts[0] == command
+    assert texts[1] == "<system-reminder>\n# Create a plan\nNEVER CODE!\n</system-reminder>"
+    assert users_words(texts[1]) == ""
 
 
 def test_what_claude_code_attaches_to_a_request_is_read():

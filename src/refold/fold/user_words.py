@@ -29,6 +29,10 @@ _MIN_CLIP = 100  # characters to which a message is clipped before others are dr
 _NOTE = 16  # tokens of the note on what is omitted
 _MAX_CHARS_PER_TOKEN = 12  # what is longer does not fit, and need not be counted
 
+_QUESTION_TOOLS: Final = frozenset({"AskUserQuestion", "request_user_input"})
+"""Tools of Claude Code and Codex with which the user answers a question. An MCP server's tools have
+a prefix, so none of them is one of these."""
+
 _STANDING: Final = re.compile(
     r"\b(?:never|always|(?:do not|don't|dont)(?! (?:think|understand|know|see|believe|remember)\b)"
     r"|must(?:n't)?|only|avoid|prefer|make sure|remember to|from now on|without asking"
@@ -134,12 +138,18 @@ def newer_values(texts: Sequence[str]) -> dict[int, dict[str, int]]:
 
 
 def _user_messages(passages: Iterable[Passage]) -> Iterator[Directive]:
+    questions: set[str | None] = set()
     for passage in passages:
         for index, shape in enumerate(passage.shapes):
-            if shape.kind != "prompt":
-                continue
-            # What an agent's harness put into the user's message is not the user's.
-            if words := users_words(shape.text):
+            words = ""
+            if shape.kind == "prompt":
+                # What an agent's harness put into the user's message is not the user's.
+                words = users_words(shape.text)
+            elif shape.kind == "call" and shape.tool in _QUESTION_TOOLS:
+                questions.add(shape.call)
+            elif shape.kind == "return" and shape.call in questions:
+                words = shape.text.strip()
+            if words:
                 yield Directive(clipped(words, _MAX_QUOTE), passage.ref(index), len(words))
 
 

@@ -9,7 +9,8 @@ Decisions:
 - The summary after a compaction (`isCompactSummary`) is left out where what it stands for is in
   the file too; the boundary itself always.
 - What Claude Code says in the model's place (`isApiErrorMessage`, the model `<synthetic>`) is left
-  out. Meta messages (`isMeta`) are sent to the model and stay.
+  out. Meta messages (`isMeta`), such as the text of a slash command, are sent to the model and
+  stay, as reminders: the user did not write them.
 - Where a prompt has the same parent as an earlier one that was answered, the user went back: the
   earlier one and all after it are left out.
 - A prompt that was typed while the model worked (`queue-operation`) becomes a message where it was
@@ -167,7 +168,7 @@ class _Parser:
         if silent or kind in _NOT_SHOWN or not text:
             self.builder.skipped[f"attachment: {kind}"] += 1
         else:
-            self._add(f"<system-reminder>\n{text}\n</system-reminder>", at)
+            self._add(_reminder(text), at)
 
     def _add(self, text: JsonValue, at: int | None) -> None:
         # A queued prompt is recorded by its removal from the queue, as an attachment, or both.
@@ -196,8 +197,10 @@ class _Parser:
             self._drop_abandoned_branch(parent)
             self._flush()
             before = len(self.builder.messages)
-            rest = [block for block in blocks if block not in results]
-            self.builder.prompt(content(_contents(rest)), at)
+            rest = content(_contents([block for block in blocks if block not in results]))
+            if record.get("isMeta") is True and rest and isinstance(rest, str):
+                rest = _reminder(rest)
+            self.builder.prompt(rest, at)
             if len(self.builder.messages) > before and not results:
                 self._prompts[parent] = self.builder.messages[-1]
 
@@ -236,6 +239,10 @@ def _rank(queued: str) -> int:
     if queued.startswith('{"task_id"'):
         return _TASK
     return _NOTICE if queued.startswith("<task-notification>") else _PROMPT
+
+
+def _reminder(text: str) -> str:
+    return f"<system-reminder>\n{text}\n</system-reminder>"
 
 
 def _added_texts(value: JsonValue) -> Iterator[str]:
