@@ -8,10 +8,13 @@ import pytest
 from gateway_world import served
 from serve_process import serve_process
 
+from refold.gateway.dialects import DIALECTS
+from refold.gateway.sessions import SetupCache
 from refold.models.catalog import ModelSettings
-from refold.models.experience import Setup
+from refold.models.experience import Experiences, Setup
 from refold.session.compaction import fold_values
 from refold.testing.upstream import Refusal, Reply, ScriptedUpstream
+from refold.view.profiles import BALANCED
 
 CHAT = "/v1/chat/completions"
 TURNS = 40
@@ -171,3 +174,11 @@ def test_what_a_fold_keeps_and_shows_scales_with_the_room_that_tools_leave(windo
 def test_the_room_for_the_answer_is_what_was_asked_for_up_to_half_of_the_window(output, reserve):
     models = {"nobody-knows-it": ModelSettings(window=16_000, output=output)}
     assert Setup.of("nobody-knows-it", models=models).budget.reserve == reserve
+
+
+def test_settings_for_a_name_without_its_provider_count_for_a_request_with_it():
+    models = {"my-model": ModelSettings(window=9_000, input_price=1.0)}
+    body = {"model": "openai:my-model", "messages": [{"role": "user", "content": "Hello."}]}
+    parsed_request = DIALECTS[CHAT].read(json.dumps(body).encode())
+    made = SetupCache(BALANCED, models).get(parsed_request, "default", Experiences())
+    assert (made.budget.window, made.prices.input) == (9_000, 1.0)

@@ -9,6 +9,7 @@ from talks import SMALL, Talk, Writer, setup, texts, work
 
 from refold.errors import InvalidInput, SessionNotFound, Unrebuildable
 from refold.log import CODEC, Author, Forgotten, Message, PartRef, Requested, Span
+from refold.memory.memory import forget
 from refold.recall.text import rebuilt
 from refold.session import Session, Usage
 from refold.stores import open_store
@@ -238,3 +239,25 @@ async def test_what_is_forgotten_beneath_a_fold_takes_the_fold_with_it(log):
     assert texts(await again.request())[:-1] == texts(request)
     assert await log.search("swordfish") == []
     assert len(await talk.values(Message)) > 20
+
+
+async def test_who_has_a_session_or_a_fork_of_it_open_sends_nothing_that_is_forgotten(log):
+    talk = await Talk.open(log)
+    await talk.go(*work(0))
+    secret = await talk.say(Asked("The password is swordfish."))
+    await talk.answer(Responded("I did not hear that."))
+    await talk.session.fork("fork")
+    fork = await Talk.open(log, name="fork", format=None)
+    await fork.session.fork("before", at=secret.first - 1)
+    other = await Talk.open(log, format=None)
+    before = await Talk.open(log, name="before", format=None)
+    for each in (fork, other):
+        assert any("swordfish" in text for text in texts(await each.request()))
+    head = await log.head("before")
+    await forget(log, "s", secret)
+    for each in (fork, other, talk):
+        assert not any("swordfish" in text for text in texts(await each.request()))
+    assert await log.head("before") == head
+    await before.request()
+    await forget(log, "s")
+    assert not any("part_0" in text for text in texts(await fork.request()))

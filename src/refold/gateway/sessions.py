@@ -21,7 +21,7 @@ from refold.log import CODEC, Author, Log, Opened, Origin, Span, Store, Title
 from refold.log.kinds import Forgotten
 from refold.memory import daily_notes
 from refold.models.accounts import Accounts
-from refold.models.catalog import ModelSettings, Overrides
+from refold.models.catalog import Overrides, settings_of
 from refold.models.experience import Experiences, Setup, recall_names
 from refold.recall.text import model_of
 from refold.session import Session
@@ -312,7 +312,7 @@ class SetupCache:
         )
         setup, chars = self._setups.pop(key, (None, 0))
         if setup is None:
-            settings = self._models.get(model, ModelSettings())
+            settings = settings_of(model, self._models)
             settings = settings.model_copy(update={"output": output or settings.output})
             setup = experiences.setup(model, self._profile, settings, tools, instructions)
             chars = sum(map(len, tools)) + len(instructions)

@@ -2,7 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterable
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Final, Literal, Protocol
@@ -16,8 +18,8 @@ from refold.fold.facts import STATE
 from refold.fold.job import Job, Make
 from refold.fold.summary import Summary, one_line
 from refold.fold.write.phrases import HEADINGS
-from refold.log import CODEC, Entry, Erased, Log, Opened, Span, Titled
-from refold.log.codec import wall_clock
+from refold.log import CODEC, Entry, Erased, Forgot, Log, Opened, SessionInfo, Span, Titled
+from refold.log.codec import Author, wall_clock
 from refold.log.entry import intersect, subtract, union
 from refold.log.text import text_of, words
 from refold.memory.board import NAME, Fact, all_facts, is_internal
@@ -83,7 +85,8 @@ async def forget(log: Log, session: str, span: Span | None = None) -> Erased:
     """As `Log.forget`, but facts on boards and titles that come from the entries go too.
 
     Facts and most titles name their sources. A title that a client wrote, or an older version made,
-    does not: it goes if most of its words are in the forgotten entries.
+    does not: it goes if most of its words are in the forgotten entries. Whoever has the session or
+    a fork of it open, here or in another process, reads it again before its next request.
     """
     facts = 0
     for board in await _boards(log):
@@ -95,8 +98,27 @@ async def forget(log: Log, session: str, span: Span | None = None) -> Erased:
     # Titles go first: if a crash left only the titles, nothing would show whose words they hold.
     for seq in titles:
         await log.forget(session, Span(seq, seq))
+    info = await log.info(session)
+    gone = span or Span(info.own_from, info.entries)
+    forks = await _forks(log, session, gone.first)
     erased = await log.forget(session, span)
+    author = Author()
+    for name in (*([session] if span is not None else ()), *forks):
+        with suppress(SessionNotFound, SessionForgotten):
+            await log.append(name, [author.draft(Forgot(gone))], expected=None)
     return replace(erased, derived=erased.derived + facts + len(titles))
+
+
+async def _forks(log: Log, session: str, first: int) -> list[str]:
+    """The sessions that share its entries from `first` on, forks of forks too."""
+    children: defaultdict[str, list[str]] = defaultdict(list)
+    async for info in _all_sessions(log):
+        if info.forked_from is not None and (info.forked_at or 0) >= first:
+            children[info.forked_from].append(info.session)
+    forks = [session]
+    for name in forks:
+        forks += children[name]
+    return forks[1:]
 
 
 def shares_words(name: str, forgotten: set[str]) -> bool:
@@ -151,13 +173,17 @@ def _batches(first: int, last: int) -> list[Span]:
 
 
 async def _boards(log: Log) -> list[str]:
-    boards: list[str] = []
+    return [i.session async for i in _all_sessions(log, search=NAME) if is_internal(i)]
+
+
+async def _all_sessions(log: Log, search: str | None = None) -> AsyncGenerator[SessionInfo]:
     page = None
     while True:
-        found = await log.sessions(search=NAME, limit=_PAGE, page=page)
-        boards += [info.session for info in found.sessions if is_internal(info)]
+        found = await log.sessions(search=search, limit=_PAGE, page=page)
+        for info in found.sessions:
+            yield info
         if (page := found.next) is None:
-            return boards
+            return
 
 
 async def _rests_on(log: Log, fact: Fact, session: str, span: Span | None) -> bool:

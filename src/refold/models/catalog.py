@@ -105,12 +105,7 @@ def facts_of(model: str, overrides: Overrides = NO_OVERRIDES) -> ModelFacts:
 
     It is named with its provider ("openai:gpt-4o") or without.
     """
-    # The settings for the full name override those for the bare one.
-    bare = model.partition(":")[2] or model
-    settings = [overrides[name] for name in (bare, model) if name in overrides]
-    own = ModelSettings.model_validate(
-        {key: value for one in settings for key, value in one.model_dump(exclude_none=True).items()}
-    )
+    own = settings_of(model, overrides)
     info = _published(model)
     prices = _prices(info) if info else Prices()
     own_prices = (own.input_price, own.output_price, own.cache_read_price, own.cache_write_price)
@@ -120,6 +115,15 @@ def facts_of(model: str, overrides: Overrides = NO_OVERRIDES) -> ModelFacts:
         own.output,
         Prices(*(b if a is None else a for a, b in zip(own_prices, prices, strict=True))),
     )
+
+
+def settings_of(model: str, overrides: Overrides) -> ModelSettings:
+    """A model's settings: those for its name without the provider, overridden by the full one."""
+    bare = model.partition(":")[2] or model
+    found = (
+        overrides[name].model_dump(exclude_none=True) for name in (bare, model) if name in overrides
+    )
+    return ModelSettings.model_validate({key: value for one in found for key, value in one.items()})
 
 
 _WINDOWS: Final[Mapping[str, int]] = {

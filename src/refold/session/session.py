@@ -32,7 +32,6 @@ from refold.log import (
     Author,
     Cleared,
     Erased,
-    Forgot,
     Log,
     Mark,
     Message,
@@ -582,7 +581,7 @@ class Session:
         live = self._live
         await live.catch_up()  # what is forgotten now cannot be reported later
         erased = await forget(live.log, live.name, span)
-        await live.append(Forgot(span))
+        await live.catch_up()
         await self._events.sync_checkpoints()
         return erased
 

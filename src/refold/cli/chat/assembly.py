@@ -44,6 +44,7 @@ from refold.log import DEFAULT_TENANT, Log, Origin, SessionInfo
 from refold.memory import branch_of, checked_out
 from refold.memory.consolidation import is_worth_reading
 from refold.models import ModelSettings
+from refold.models.catalog import settings_of
 from refold.settings import Settings, Source, load_settings
 from refold.user_files import state_folder, write_whole
 
@@ -203,9 +204,9 @@ def _model_named(settings: Settings, base_url: str | None, first: Choice, name: 
 def _settings(profile: str | None, choice: Choice, model: Model) -> Settings:
     """The current settings, with the window that a local server reports for its model."""
     settings = load_settings(profile)
-    own = settings.models.get(model.model_id) or ModelSettings()
-    if choice.window is None or own.window is not None:
+    if choice.window is None or settings_of(model.model_id, settings.models).window is not None:
         return settings
+    own = settings.models.get(model.model_id, ModelSettings())
     own = own.model_copy(update={"window": choice.window})
     source = {f'models."{model.model_id}".window': Source("argument", "what the server says")}
     return replace(

@@ -36,7 +36,7 @@ from refold.gateway.outcome import Outcome
 from refold.log import DEFAULT_TENANT, Log, Origin
 from refold.memory import checked_out
 from refold.models import ModelSettings, counter_for, family_of
-from refold.models.catalog import cost_of, facts_of
+from refold.models.catalog import cost_of, facts_of, settings_of
 from refold.service import server
 from refold.service.callers import ANYBODY
 from refold.service.middleware import ServiceMiddleware
@@ -70,8 +70,9 @@ def settings_for(order: Order) -> Settings:
     )
     models = dict(settings.models)
     for name, window in order.windows.items():
-        own = models.get(name, ModelSettings())
-        models[name] = own if own.window else own.model_copy(update={"window": window})
+        if settings_of(name, settings.models).window is None:
+            own = models.get(name, ModelSettings())
+            models[name] = own.model_copy(update={"window": window})
     return replace(settings, serve=serve, models=models)
 
 

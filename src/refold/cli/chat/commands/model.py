@@ -31,6 +31,7 @@ from refold.cli.chat.models.providers import (
 from refold.cli.chat.surface import Row
 from refold.errors import InvalidSetting
 from refold.models import ModelFacts, facts_of
+from refold.models.catalog import settings_of
 from refold.session.permissions import grants
 from refold.settings import ALIASES, KEYS, SERVE_KEYS, Settings
 from refold.settings.names import PROFILE, leaves
@@ -106,10 +107,8 @@ def _row(facts: ModelFacts, current: str, reported: int | None) -> Row:
 
 def _window(chat: Chat, model: Model) -> int | None:
     """The setting wins over the model's own figure, and that over the published one."""
-    models = chat.conversation.settings.models
-    own = models.get(model.model_id) or models.get(model.model_name)
-    configured = own.window if own else None
-    return configured or model.context_window or facts_of(model.model_id).window
+    configured = settings_of(model.model_id, chat.conversation.settings.models)
+    return configured.window or model.context_window or facts_of(model.model_id).window
 
 
 async def _confirm_fold(chat: Chat, model: Model) -> bool:
