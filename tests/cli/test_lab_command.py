@@ -443,11 +443,18 @@ def test_the_report_is_a_page_too(long_file, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
-    [("report.txt", "End its name in .html"), ("none/report.html", "Name a file in a folder")],
+    ("name", "code", "words"),
+    [
+        ("report.txt", 2, "End it in .html"),
+        ("none/report.html", 1, "Create the folder '{folder}/none' first"),
+        ("file/report.html", 1, "Part of this path is a file"),
+    ],
 )
-def test_a_page_that_cannot_be_written_is_refused_first(long_file, tmp_path, name, words):
-    assert words in said(long_file, "--html", tmp_path / name, code=2)
+def test_a_page_that_cannot_be_written_is_refused_first(long_file, tmp_path, name, code, words):
+    (tmp_path / "file").touch()
+    error = said(long_file, "--html", tmp_path / name, code=code)
+    assert words.format(folder=tmp_path) in error
+    assert str(tmp_path / name) in error
     assert not (tmp_path / name).exists()
 
 

@@ -24,6 +24,7 @@ from refold.lab.regression import (
     write_expectations,
 )
 from refold.terminal_text import counted
+from refold.user_files import check_writable
 
 _FIX = "Give a text file that can be read."
 
@@ -75,6 +76,8 @@ def ci(  # noqa: PLR0913 - an option each
     """
     with exit_on_error():
         file = expected.resolve()
+        if update:
+            check_writable(file)
         before = _expectations(file, sessions, update=update)
         if update:
             changes = {"window": window, "lifetime": lifetime}

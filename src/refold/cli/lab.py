@@ -35,7 +35,7 @@ from refold.lab.session_files import FIX, SessionFile, recordings
 from refold.models import Prices
 from refold.settings import Settings, load_settings
 from refold.terminal_text import counted
-from refold.user_files import write_whole
+from refold.user_files import check_writable, write_whole
 from refold.view.profiles import Profile
 from refold.view.profiles import profile as profile_of
 
@@ -317,9 +317,8 @@ def check_page(path: Path | None) -> None:
     if path is None:
         return
     if path.suffix.lower() not in _PAGES:
-        raise InvalidInput(f"{str(path)!r} is no page.", "End its name in .html.")
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise InvalidInput(f"{str(path)!r} cannot be written.", "Name a file in a folder.")
+        raise InvalidInput(f"{str(path)!r} is not the name of a page.", "End it in .html.")
+    check_writable(path)
 
 
 def read_cases(

@@ -42,7 +42,7 @@ from refold.exports.moments import counted
 from refold.log import DEFAULT_TENANT, export_session, import_session
 from refold.log.entry import check_name
 from refold.log.transfer import Contents, check_lines
-from refold.user_files import atomic_file
+from refold.user_files import atomic_file, check_writable
 
 STANDARD = "-"
 """Standard input or output, instead of a file."""
@@ -140,10 +140,7 @@ def writing(target: str, *, force: bool) -> Generator[BinaryIO, None, None]:
 
 def _check_target(target: str, *, force: bool) -> None:
     path = Path(target)
-    if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), target)
-    if not path.resolve().parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))
+    check_writable(path)
     if path.exists() and not force:
         raise TransferError(
             f"There is a file {target!r} already.", "Choose another name, or add --force."
