@@ -51,7 +51,8 @@ def costs(
             total = {**about, "sessions": found.sessions, **found.total.as_json()}
             typer.echo(json.dumps({**total, "by": by, "rows": own}, indent=2))
         else:
-            print_lines([*_lines(found, rows, by, days)])
+            used = {name: receipt for name, receipt in rows.items() if receipt != Receipt()}
+            print_lines([*_lines(found, used, by, days)])
 
 
 async def _read(days: int, address: str, tenant: str) -> Costs:
@@ -78,7 +79,8 @@ def _lines(found: Costs, rows: dict[str, Receipt], by: By, days: int) -> Iterato
         yield [Piece(f"  {padded('total', width)}{_figures(total)}", "strong")]
     yield []
     if rows:
-        yield [Piece("everything: the same requests, each with the full history.", "faint")]
+        yield [Piece("everything: the same requests, each with the full history; if that is", "faint")]
+        yield [Piece("longer than the window, as paid.", "faint")]
     if found.total.unpriced:
         entries = counted(found.total.unpriced, "request or summary", "requests or summaries")
         yield [Piece(f"Left out: {entries} of models whose prices are unknown.", "faint")]

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Annotated, Final, Literal
@@ -11,7 +12,14 @@ from typing import Annotated, Final, Literal
 import typer
 from pydantic import JsonValue
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
 from refold.cli.lab_report import report, show
 from refold.cli.options import known_profile
@@ -299,17 +307,23 @@ def _replayed(jobs: Sequence[Job]) -> list[Outcome]:
     sessions = counted(len(left), "session")
     next_line = monotonic() + _SECONDS_BETWEEN_LINES
     with progress_bar() as progress:
-        of = sum(len(job.policies) for job in jobs)
+        of = sum(job.requests for job in jobs)
         task = progress.add_task(f"Replayed 0 of {sessions}", total=of)
-        for job, measured in each_measured(jobs):
+        # Within a session, too: a long one takes minutes.
+        on_requests = None if progress.disable else partial(_show_requests, progress, task)
+        for job, measured in each_measured(jobs, on_requests=on_requests):
             outcomes += measured
             left[job.session] -= 1
             status = f"Replayed {sum(not jobs for jobs in left.values()):,} of {sessions}"
-            progress.update(task, advance=len(job.policies), description=status)
+            progress.update(task, description=status)
             if progress.disable and monotonic() >= next_line:
                 typer.echo(f"{status}.", err=True)
                 next_line = monotonic() + _SECONDS_BETWEEN_LINES
     return outcomes
+
+
+def _show_requests(progress: Progress, task: TaskID, requests: int) -> None:
+    progress.update(task, completed=requests)
 
 
 def check_page(path: Path | None) -> None:
@@ -402,5 +416,5 @@ def progress_bar() -> Progress:
         TimeElapsedColumn(),
         console=console,
         transient=True,
-        disable=not console.is_terminal,
+        disable=not console.is_terminal or console.is_dumb_terminal,
     )

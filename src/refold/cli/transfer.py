@@ -42,6 +42,7 @@ from refold.exports.moments import counted
 from refold.log import DEFAULT_TENANT, export_session, import_session
 from refold.log.entry import check_name
 from refold.log.transfer import Contents, check_lines
+from refold.transcripts.recording import opened
 from refold.user_files import atomic_file, check_writable
 
 STANDARD = "-"
@@ -71,7 +72,7 @@ def reading(source: str) -> Generator[LineSource, None, None]:
         if source == STANDARD:
             file = _buffer(sys.stdin, "standard input")
         else:
-            file = stack.enter_context(Path(source).open("rb"))
+            file = stack.enter_context(opened(Path(source)))
         if file.seekable():
             yield file
         else:
