@@ -79,7 +79,9 @@ def _lines(found: Costs, rows: dict[str, Receipt], by: By, days: int) -> Iterato
         yield [Piece(f"  {padded('total', width)}{_figures(total)}", "strong")]
     yield []
     if rows:
-        yield [Piece("everything: the same requests, each with the full history; if that is", "faint")]
+        yield [
+            Piece("everything: the same requests, each with the full history; if that is", "faint")
+        ]
         yield [Piece("longer than the window, as paid.", "faint")]
     if found.total.unpriced:
         entries = counted(found.total.unpriced, "request or summary", "requests or summaries")
@@ -94,7 +96,7 @@ def _figures(receipt: Receipt) -> str:
         f"{receipt.requests:,}",
         f"{receipt.input:,}",
         _dollars(receipt.billed),
-        _dollars(receipt.billed - receipt.debt),
+        _dollars(receipt.everything),
         _dollars(-receipt.debt),
     )
     sizes = _WIDTHS.values()

@@ -232,11 +232,13 @@ def _greeting(where: str, console: str, *, keys: bool) -> str:
         if keys
         else "No key is needed on this machine (refold keys create makes one)."
     )
+    # With keys, the address carries no token: say so, because without one it looks cut off.
+    sign_in = " (sign in there with a key that may read)" if keys else ""
     return (
         f"Refold answers at {where}. {needed}\n"
         f"  export OPENAI_BASE_URL={where}/v1\n"
         f"  export ANTHROPIC_BASE_URL={where}\n"
-        f"Console: {console}\n"
+        f"Console: {console}{sign_in}\n"
         f"API: {where}/api/v1/openapi.json. Stop with Ctrl+C."
     )
 

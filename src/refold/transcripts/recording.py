@@ -16,7 +16,7 @@ from pydantic import JsonValue
 from pydantic_core import from_json
 
 from refold.log import Author, Draft, Log, Message, Opened, Origin, wall_clock
-from refold.models import Usage
+from refold.models import Prices, Usage
 from refold.transcripts import messages as make
 from refold.transcripts.messages import Json
 
@@ -70,6 +70,10 @@ class Recording:
     """None where the file says nothing of it."""
     title: str = ""
     """What the program calls the session, if it does."""
+    prices: Prices | None = None
+    """Those of its newest request, where the file has them; as for `limit`."""
+    limit: int = 0
+    """Maximum tokens of a request; 0 where the file does not say."""
 
     @property
     def payloads(self) -> tuple[bytes, ...]:
