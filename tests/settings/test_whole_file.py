@@ -5,6 +5,7 @@ import errno
 import gc
 import os
 import pathlib
+import re
 import sys
 from types import FrameType
 from typing import Any
@@ -101,7 +102,7 @@ def test_what_only_its_owner_may_read_stays_so(tmp_path):
 
 def refusal(write, path):
     """The name of the error, the path that it names, and what it says to do."""
-    with pytest.raises(OSError) as refused:
+    with pytest.raises(OSError, match=re.escape(str(path))) as refused:
         write(path)
     error = refused.value
     return errno.errorcode[error.errno], error.filename, file_fix(error)

@@ -29,16 +29,16 @@ def costs(
         typer.Option(metavar="N", min=1, max=3_650, help="How many days, today included (UTC)."),
     ] = 7,
     by: Annotated[
-        By, typer.Option(metavar="day|model|key", help="What each line is about.")
+        By, typer.Option(metavar="day|model|key", help="Show one line per day, model or key.")
     ] = "day",
     as_json: JsonOption = False,
     store: StoreOption = STORE,
     tenant: TenantOption = DEFAULT_TENANT,
 ) -> None:
-    """Show what was paid by day, model or key, beside sending everything.
+    """Show what was paid by day, model or key, next to the cost of sending everything.
 
-    The figures are daily totals that are kept with each request, so a long history takes no longer.
-    A summary counts with the model and the key of the conversation that it was made for.
+    The figures are daily totals that are updated with each request, so a long history takes no
+    longer. A summary counts toward the model and the key of its conversation.
 
     Example: refold costs --days 30 --by model
     """

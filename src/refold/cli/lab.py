@@ -217,7 +217,7 @@ def lab(  # noqa: PLR0913 - the choices that there are
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Only these profiles; `mine`: your settings; repeatable.",
+            help="Only this profile; `mine` is your settings. Repeatable.",
             callback=_known,
         ),
     ] = None,
@@ -229,7 +229,7 @@ def lab(  # noqa: PLR0913 - the choices that there are
         str | None,
         typer.Option(
             metavar="MODEL|IN,OUT,READ,WRITE",
-            help="Prices of this model, or dollars per million tokens.",
+            help="Use this model's prices, or these dollars per million tokens.",
         ),
     ] = None,
     fixed: Annotated[
@@ -267,9 +267,9 @@ def lab(  # noqa: PLR0913 - the choices that there are
     """Show what your recorded sessions would have cost, and lost, under each policy.
 
     Reads sessions of Claude Code, Codex, Copilot CLI, Gemini CLI, opencode, pi and Qwen Code,
-    OpenAI chats, and what `refold export` wrote; finds the format by itself. If your settings
-    differ from their profile, they are a row of their own. Nothing is sent anywhere, no model is
-    asked.
+    OpenAI chats, and exports of `refold export`, also compressed with gzip. The format is detected.
+    If your settings differ from their profile, they get a row of their own. Nothing is sent
+    anywhere, and no model is called.
 
     Example: refold lab ~/.claude/projects
     """

@@ -73,9 +73,9 @@ def receipt(  # noqa: PLR0913 - an option each
 ) -> None:
     """Compare what was billed with what sending everything would have cost.
 
-    Both accounts hold the same requests and answers, at the prices that were recorded with them.
-    Summaries are paid for whether they were used or not, and so are recall calls and rereads. The
-    figures come from the log alone, so the same log gives the same receipt at any time.
+    Both figures are for the same requests and answers, at the prices that were recorded with them.
+    What was billed includes all summaries, used or not, and recall calls and rereads. The figures
+    come from the log alone, so the same log always gives the same receipt.
 
     Example: refold receipt support-42
     """

@@ -181,7 +181,7 @@ def export(  # noqa: PLR0913 - an option each
         bool, typer.Option("--force", "-f", help="Overwrite an existing file.")
     ] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="With a file: print what was written as JSON.")
+        bool, typer.Option("--json", help="With -o: print the result as JSON.")
     ] = False,
     store: StoreOption = STORE,
     tenant: TenantOption = DEFAULT_TENANT,
@@ -189,8 +189,8 @@ def export(  # noqa: PLR0913 - an option each
     """Write a session as JSON lines, as Markdown, as one JSON object or as a web page.
 
     JSON lines hold every entry of the session byte for byte, and `refold import` reads them. The
-    other forms are to be read. A file appears under its name only when it is whole. The result
-    that --json prints goes to standard output, so it needs a file to write to.
+    other forms are for people. The file appears under its name only once it is complete. --json
+    prints the result to standard output, so it needs -o.
 
     Example: refold export support-42 --as html -o parcel.html
     """
@@ -281,11 +281,11 @@ def import_(  # noqa: PLR0913 - an option each
 ) -> None:
     """Read a session that `refold export` wrote, or the sessions of other programs.
 
-    The whole file is checked before anything is written. The store is made if it is missing.
-    Importing a file again changes nothing, and completes an import that was interrupted.
+    The whole file is checked before anything is written. A missing store is created. Importing a
+    file again changes nothing, or completes an import that was interrupted.
 
-    With --from, the sessions of a coding agent are read from where it keeps them; its files stay as
-    they are. The next import adds only what is new.
+    With --from, a coding agent's sessions are read from where it keeps them; its files aren't
+    changed. The next import adds only what is new.
 
     Example: refold import parcel.jsonl --as "support-42 (copy)"
 

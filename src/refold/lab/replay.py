@@ -149,7 +149,7 @@ def requests_of(
         first, touched = False, message.at or asked or touched
 
 
-def play(
+def play(  # noqa: PLR0913 - the rest by name
     recording: Recording,
     policy: Policy,
     reader: Reader,
