@@ -126,7 +126,7 @@ def test_a_name_that_cannot_be(terminal, text, name):
         ["export", "s", "--tenant", name],
     ):
         what, fix = terminal.fails(*command, given=text)
-        assert "is no name for a " in what
+        assert "is not a valid name for a " in what
         assert fix.startswith("Use 1 to 200 printable characters")
 
 
@@ -177,7 +177,7 @@ def damaged(text: str) -> dict[str, tuple[str, str]]:
         ),
         '{"name": "package", "version": "1.0"}\n': (
             "transfer",
-            "Line 1 of the file does not begin an exported session.",
+            "Line 1 of the file is not the start of an exported session.",
         ),
         header.replace(":1,", ":99,") + f"\n{first}\n{second}\n{third}\n{end}\n": (
             "written-by-newer",

@@ -104,7 +104,7 @@ def _checked(key: str | None, value: str | None, *, unset: bool) -> str:
     """The setting to change, if there is one and it can have the value."""
     if key is None or (value is not None) == unset:
         raise InvalidInput(
-            "A value is set, or it is taken out.",
+            "A setting is either set or removed.",
             "Write `refold config KEY VALUE`, or `refold config KEY --unset`.",
         )
     check_setting(key, value)

@@ -236,8 +236,8 @@ def lab(  # noqa: PLR0913 - the choices that there are
         str,
         typer.Option(
             metavar="N|recorded",
-            help="Tokens of instructions and tools in each request, or what the usage in a file "
-            "has beside its first messages.",
+            help="Tokens of instructions and tools in each request; `recorded`: as the usage in "
+            "the file says.",
         ),
     ] = "0",
     lifetime: Annotated[

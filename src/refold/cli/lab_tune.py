@@ -62,8 +62,8 @@ def tune_command(  # noqa: PLR0913 - an option each
         str,
         typer.Option(
             metavar="N|recorded",
-            help="Tokens of instructions and tools in each request, or what the usage in a file "
-            "has beside its first messages.",
+            help="Tokens of instructions and tools in each request; `recorded`: as the usage in "
+            "the file says.",
         ),
     ] = "recorded",
     lifetime: Annotated[

@@ -103,7 +103,7 @@ def _moment(text: str, now: datetime) -> int:
         try:
             moment = datetime.fromisoformat(text).astimezone()
         except ValueError:
-            what = f"{text!r} is no time."
+            what = f"{text!r} is not a time."
             fix = "Use --since 2026-11-30, --since 2026-11-30T12:00, or --since 7d."
             raise InvalidInput(what, fix) from None
     return int(moment.timestamp() * 1000)

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
+from gzip import GzipFile
 from pathlib import Path
 from typing import Annotated, BinaryIO, NoReturn, Protocol
 
@@ -85,7 +86,7 @@ class _RereadablePipe:
     It is copied while it is read, so that an endless pipe is refused before it fills the disk.
     """
 
-    def __init__(self, pipe: BinaryIO, copy: BinaryIO) -> None:
+    def __init__(self, pipe: BinaryIO | GzipFile, copy: BinaryIO) -> None:
         self._pipe = pipe
         self._copy = copy
 
@@ -108,7 +109,7 @@ async def lines_of(file: LineSource) -> AsyncIterator[str]:
         if len(line) > max_bytes:
             what = f"Line {number} of the file is longer than {_MAX_LINE >> 20} MB."
             if number == 1:
-                what = "Line 1 of the file does not begin an exported session."
+                what = "Line 1 of the file is not the start of an exported session."
             raise TransferError(what, _FIX_FILE)
         try:
             text = line.decode()

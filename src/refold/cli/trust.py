@@ -73,7 +73,7 @@ def grant(
         if not yes and not sys.stdin.isatty():
             raise InvalidInput(
                 "Can't ask for confirmation: not a terminal.",
-                "Read what is listed, then add --yes.",
+                "Read the list, then add --yes.",
             )
         if not yes and not typer.confirm("Trust this?", default=False):
             typer.echo("Nothing was trusted.")

@@ -150,5 +150,5 @@ def _replayable(file: SessionFile) -> SessionFile:
         skipped.update(recording.skipped)
         if any(b'"kind":"response"' in payload for payload in short.payloads):
             sessions.append(short)
-    why = "" if sessions else "it holds no answer of a model"
+    why = "" if sessions else "it has no answer of a model"
     return replace(file, recordings=tuple(sessions), older=older, skipped=dict(skipped), why=why)

@@ -213,7 +213,7 @@ def _with_input(prompt: str | None) -> str:
     text = "\n\n".join(part for part in (prompt, piped) if part)
     with wrong_usage():
         if not text:
-            raise InvalidInput("There is nothing to say.", 'Say it with -p "…", or through a pipe.')
+            raise InvalidInput("The message is empty.", 'Say it with -p "…", or through a pipe.')
     return text
 
 

@@ -166,7 +166,7 @@ async def run(chat: Chat, line: str) -> None:
         say(chat, clean(what), faint(clean(file_fix(error))))
     except Exception as error:  # noqa: BLE001 - whatever it is, the chat goes on
         why = words(without_keys(f"{type(error).__name__}: {error}"), _ERROR_WIDTH)
-        fix = f"/help {command.name} says what it takes; `refold doctor` looks for faults."
+        fix = f"/help {command.name} says what it takes; `refold doctor` checks the installation."
         say(chat, f"/{command.name} failed: {why}", faint(f"The chat goes on. {fix}"))
     chat.surface.refresh()
 
