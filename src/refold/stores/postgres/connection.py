@@ -313,7 +313,7 @@ _BY_CODE: Final[dict[str, tuple[type[StoreError], str, str | None]]] = {
     "57014": (
         StoreBusy,
         "took longer than a statement may",
-        "Try again; if it keeps failing, check the server's load, or give `Pool(statement=…)` more.",
+        "Try again; if it keeps failing, check the server's load, or raise `Pool(statement=…)`.",
     ),
     "XX001": (StoreCorrupt, "is damaged", None),
     "XX002": (StoreCorrupt, "is damaged", None),
