@@ -26,6 +26,7 @@ _FIXES: Final = {
     errno.EACCES: _PERMISSION,
     errno.EBADF: "Redirect it to a file or a pipe, and try again.",
     errno.EDQUOT: _DISK,
+    errno.EINVAL: "Check that the file is complete and not damaged.",
     errno.EISDIR: "Name a file in this folder.",
     errno.ENAMETOOLONG: "Choose a shorter name.",
     errno.ENOENT: "Check the path for a typing error.",

@@ -11,7 +11,6 @@ from typing import TextIO, cast
 import typer
 
 from refold.errors import InvalidInput, RefoldError
-from refold.user_files import file_fix
 
 FAILED = 1
 USAGE = 2
@@ -179,5 +178,7 @@ def say_no_more() -> None:
 
 
 def _failed_file(error: OSError) -> Failure:
+    from refold.user_files import file_fix  # noqa: PLC0415 - slow, and seldom needed
+
     where = f"{error.filename!r}: " if error.filename else ""
     return failed("file", f"{where}{error.strerror or error}.", file_fix(error))
