@@ -39,7 +39,7 @@ CEILINGS: Final = {
     "files": 425,
     "files without testing": 391,
     "lines": 101_100,
-    "lines without testing": 94_600,
+    "lines without testing": 94_740,
     "modules under 100 lines": 40,
     "modules with one neighbor as importer": 20,
     "names that are participles": 30,

@@ -1,21 +1,40 @@
-"""The user's own folders, and files that are written whole or not at all."""
+"""The user's own folders, files that are written whole or not at all, and what to do if not."""
 
+import errno
 import os
 import shutil
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 from uuid import uuid4
 
 __all__ = [
     "atomic_file",
+    "check_writable",
     "config_folder",
     "data_folder",
+    "file_fix",
     "state_folder",
     "write_whole",
 ]
+
+_PERMISSION: Final = "Choose a path that this user may read or write, or change its permissions."
+_DISK: Final = "Free some disk space and try again."
+_FIXES: Final = {
+    errno.EACCES: _PERMISSION,
+    errno.EBADF: "Redirect it to a file or a pipe, and try again.",
+    errno.EDQUOT: _DISK,
+    errno.EINVAL: "Check that the file is complete and not damaged.",
+    errno.EISDIR: "Name a file in this folder.",
+    errno.ENAMETOOLONG: "Choose a shorter name.",
+    errno.ENOENT: "Check the path for a typing error.",
+    errno.ENOSPC: _DISK,
+    errno.ENOTDIR: "Part of this path is a file, not a folder: choose another path.",
+    errno.EPERM: _PERMISSION,
+    errno.EROFS: "Choose a path on a file system that is not read-only.",
+}
 
 
 def config_folder() -> Path:
@@ -51,6 +70,28 @@ def write_whole(path: Path, content: bytes) -> None:
         file.write(content)
 
 
+def check_writable(path: Path) -> None:
+    """Raise what writing the file would raise, before work is spent on its content."""
+    folder = path.resolve().parent
+    if path.is_dir():
+        refusal = errno.EISDIR
+    elif not folder.is_dir():
+        refusal = errno.ENOTDIR if folder.exists() else errno.ENOENT
+    elif not os.access(folder, os.W_OK | os.X_OK):
+        refusal = errno.EACCES
+    else:
+        return
+    raise OSError(refusal, os.strerror(refusal), str(path))
+
+
+def file_fix(error: OSError) -> str:
+    """What to do about a file that the system refuses to read or write."""
+    name = error.filename
+    if error.errno == errno.ENOENT and isinstance(name, str) and not Path(name).parent.is_dir():
+        return f"Create the folder {str(Path(name).parent)!r} first, or choose another path."
+    return _FIXES.get(error.errno or 0, "Choose another path and try again.")
+
+
 @contextmanager
 def atomic_file(path: Path) -> Generator[BinaryIO, None, None]:
     """A file to write that replaces the path when the block ends without an error.
@@ -70,7 +111,7 @@ def atomic_file(path: Path) -> Generator[BinaryIO, None, None]:
             shutil.copymode(path, part)
         part.replace(path)
     except OSError as error:
-        if error.filename == str(part):
+        if error.filename in {None, str(part)}:  # a full disk comes without a name
             error.filename = str(path)  # the name the caller knows
         raise
     finally:

@@ -84,7 +84,9 @@ async def test_errors_are_words():
         "There is no model 'nope'.\nDid you mean function:large?\n"
     )
     assert "no setting 'nope'" in await chat.type("/config nope")
-    assert "Check the path" in await chat.type("/export markdown nowhere/at/all.md")
+    refused = await chat.type("/export markdown nowhere/at/all.md")
+    assert "No such file or directory." in refused
+    assert "Create the folder 'nowhere/at' first, or choose another path." in refused
 
 
 @pytest.mark.parametrize("name", ["", "talk"])

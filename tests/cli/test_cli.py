@@ -2,6 +2,7 @@
 
 # ruff: noqa: F811, F401 - fixtures are imported
 
+import gzip
 import json
 import subprocess
 import sys
@@ -130,6 +131,15 @@ def test_imports_from_standard_input_and_from_pipes(terminal, text):
         assert "was there already" in terminal.does("import", "-", stdin=file)
     if Path("/dev/stdin").exists():
         assert "was there already" in terminal.does("import", "/dev/stdin", given=text)
+
+
+def test_imports_a_file_compressed_with_gzip(terminal, text):
+    packed = gzip.compress(text.encode())
+    (terminal.folder / "s.jsonl.gz").write_bytes(packed)
+    assert terminal.does("import", "s.jsonl.gz").startswith("Imported session 's'")
+    (terminal.folder / "cut.jsonl.gz").write_bytes(packed[:-10])
+    what, _ = terminal.fails("import", "cut.jsonl.gz", "--as", "other")
+    assert what == "error[file]: 'cut.jsonl.gz': its end is missing."
 
 
 def test_says_what_was_there_already(terminal, text):

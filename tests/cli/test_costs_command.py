@@ -39,6 +39,8 @@ def test_what_was_paid_each_day(stored):
     text = stored.does("costs", "--by", "model")
     assert text.startswith("The last 7 days: ")
     assert f"${costs['billed']:,.4f}" in text
+    days = [line.split() for line in stored.does("costs").splitlines() if line.startswith("  20")]
+    assert [int(day[1]) for day in days] == [receipt["requests"]]  # a day without any has no line
 
 
 def test_sessions_are_counted_again(stored):

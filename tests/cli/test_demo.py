@@ -67,10 +67,10 @@ def test_it_is_the_same_each_time(played, snapshot):
     told = played.as_json()
     assert told.pop("seconds") > 0
     assert all(fold.pop("milliseconds") >= 0 for fold in told["folds"])
-    # Prices change with what is published; tokens only with what we do. So short a conversation
-    # costs as much as sending all of it from the provider's cache would, if it fit.
+    # Prices change with what is published; tokens only with what we do. In so short a conversation
+    # the compactions have not paid for themselves yet.
     paid, instead = (told[name].pop("dollars") for name in ("with_refold", "without"))
-    assert 0 < paid < 1.05 * instead
+    assert 0 < paid < 1.2 * instead
     assert told == snapshot
 
 

@@ -24,6 +24,16 @@ def test_the_session_stays_and_other_commands_read_it(tmp_path, monkeypatch):
     assert kept_one["name"] == played["session"] == "demo"
     found = json.loads(run("search", played["detail"]["found"], "--json", *store).stdout)
     assert played["detail"]["entry"] in [one["seq"] for one in found]
+    # What it cost, and what everything would have cost, are the same wherever they are shown.
+    for totals in (json.loads(run(name, "--json", *store).stdout) for name in ("costs", "receipt")):
+        assert played["with_refold"]["dollars"] == pytest.approx(totals["billed"], abs=1e-6)
+        everything = totals["billed"] - totals["debt"]
+        assert played["without"]["dollars"] == pytest.approx(everything, abs=1e-6)
+    run("export", "demo", "-o", "demo.jsonl", *store)
+    few = ("--profile", "balanced", "--policy", "a summary of names")
+    [session] = json.loads(run("lab", "demo.jsonl", *few, "--json").stdout)["sessions"]
+    assert (session["prices_known"], session["prices"]["input"]) == (True, 1.25)  # as recorded
+    assert (session["window_known"], session["window"]) == (True, 7_500)  # without the answer's
     again = run("demo", "--json", *store)
     assert again.exit_code == 1
     assert "has a session 'demo' already" in again.output

@@ -199,7 +199,7 @@ def test_a_line_without_an_end_is_refused_in_bounded_memory(terminal):
         with Path("/dev/zero").open("rb") as zero:  # an endless standard input
             done = terminal.run("import", source, command=bounded, stdin=zero)
         assert not ended_well(done)
-        assert "does not begin an exported session" in done.stderr
+        assert "is not the start of an exported session" in done.stderr
     assert terminal.files() == {"link.jsonl"}
 
 

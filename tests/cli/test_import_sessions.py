@@ -306,3 +306,16 @@ def test_an_imported_session_is_continued_in_a_chat(terminal, home):
     assert "No. 2" in terminal.does("show", "claude-s-2")
     here = json.loads(terminal.does("sessions", "--cwd", ".", "--json"))
     assert [(one["name"], one["origin"]["program"]) for one in here] == [("mine", "refold")]
+
+
+def test_an_imported_session_is_explained_for_the_agent_and_model_of_the_recording(terminal, home):
+    put(home / ".claude/projects/-p/s.jsonl", turns(2))
+    report(terminal, "--from", "claude")
+    shown = " ".join(terminal.does("explain", "claude-s").split())
+    assert "from claude ·" in shown
+    assert "model claude-opus-4-5" in shown
+    assert "of the window of 200,000." in shown
+    explained = json.loads(terminal.does("explain", "claude-s", "--json"))
+    assert explained["session"]["program"] == "claude"
+    other = terminal.does("explain", "claude-s", "--model", "openai:gpt-4o")
+    assert "of the window of 128,000." in " ".join(other.split())

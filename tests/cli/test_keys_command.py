@@ -12,6 +12,7 @@ import typer
 from typer.testing import CliRunner
 
 from refold.cli.keys import keys
+from refold.cli.serve import _greeting
 from refold.errors import InvalidSetting
 from refold.service.vault import new_master_key
 from refold.settings import load_settings
@@ -173,3 +174,12 @@ def test_it_does_not_listen_elsewhere_without_a_key():
     done = CliRunner().invoke(app, ["--host", "0.0.0.0", "--port", "0"])  # noqa: S104 - refused
     assert done.exit_code == 1
     assert "refold keys create" in done.output
+
+
+def test_with_keys_the_greeting_says_how_to_sign_in_to_the_console():
+    where = "http://127.0.0.1:8790"
+    console = f"Console: {where}/console"
+    assert f"{console} (sign in there with a key" in _greeting(where, f"{where}/console", keys=True)
+    assert f"{console}/open?token=x\n" in _greeting(
+        where, f"{where}/console/open?token=x", keys=False
+    )

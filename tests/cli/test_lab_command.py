@@ -359,6 +359,26 @@ def test_processes_find_what_one_process_finds(of, monkeypatch):
     assert sorted(found) == [0, 1]
 
 
+@pytest.mark.parametrize("cores", [1, 2])
+def test_a_long_session_says_within_how_many_requests_are_replayed(of, monkeypatch, cores):
+    monkeypatch.setattr("refold.lab.measure._WORTH_A_PROCESS", 1)
+    monkeypatch.setattr("refold.lab.measure._POLL", 0.001)
+    monkeypatch.setattr("refold.lab.measure._cores", lambda: cores)
+    jobs = jobs_for([of.cases[0]] * 2, [], ["none"])
+    shown = []
+    for _ in each_measured(jobs, on_requests=shown.append):
+        pass
+    assert shown[-1] == sum(job.requests for job in jobs) == 2 * of.everything.row.requests
+    assert len({*shown}) > len(jobs)
+
+
+def test_a_terminal_shows_how_many_requests_are_replayed(long_file, monkeypatch):
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")  # the rest of a test's output is no terminal
+    done = CliRunner().invoke(app, [str(long_file), "--profile", "balanced", "--policy", "ledger"])
+    assert re.search(r"Replayed \d of 1 session .*240/240", done.stderr)
+    assert "240" not in done.stdout
+
+
 def test_ascii_terminals_get_ascii(of, long_file):
     shown = BytesIO()
     file = TextIOWrapper(shown, encoding="ascii", errors="strict", write_through=True)
@@ -443,11 +463,18 @@ def test_the_report_is_a_page_too(long_file, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
-    [("report.txt", "End its name in .html"), ("none/report.html", "Name a file in a folder")],
+    ("name", "code", "words"),
+    [
+        ("report.txt", 2, "End it in .html"),
+        ("none/report.html", 1, "Create the folder '{folder}/none' first"),
+        ("file/report.html", 1, "Part of this path is a file"),
+    ],
 )
-def test_a_page_that_cannot_be_written_is_refused_first(long_file, tmp_path, name, words):
-    assert words in said(long_file, "--html", tmp_path / name, code=2)
+def test_a_page_that_cannot_be_written_is_refused_first(long_file, tmp_path, name, code, words):
+    (tmp_path / "file").touch()
+    error = said(long_file, "--html", tmp_path / name, code=code)
+    assert words.format(folder=tmp_path) in error
+    assert str(tmp_path / name) in error
     assert not (tmp_path / name).exists()
 
 

@@ -268,7 +268,7 @@ async def test_a_session_without_an_answer_is_said():
         await stored(log, "silent", turns=0)
         page = await ended(browser, await start(browser, "silent", origin=LOCAL))
         assert "There is no result" in words_of(page)
-        assert "silent: it holds no answer of a model" in words_of(page)
+        assert "silent: it has no answer of a model" in words_of(page)
 
 
 async def test_a_session_with_nothing_to_lose_has_a_table_and_no_picture(instant):

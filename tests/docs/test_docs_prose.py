@@ -43,6 +43,11 @@ STIFF = {
     "who, without a noun": r"(?:^|[.;:] )(?-i:Who) (?![^.?!]*\?)",
     "at hand": r"\b(?:at hand|in vain|as (?:it|they) comes?)\b",
     "look after": r"\blooks? after\b",
+    "is no (say: is not a)": r"(?<!\bthere )\b(?:is|are) no "
+    r"(?!(?:longer|more|different|limit|need|less|such)\b)",
+    "may, after a count": r"\bas (?:many|much) \w+ as (?:it|they) may\b",
+    "if it stays so": r"\bstays so\b",
+    "take nothing new": r"\btakes? nothing new\b",
     "British spelling": r"\b\w*(?:behaviour|colour|favour|honour|summaris|recognis|organis|"
     r"normalis|serialis|cancell(?:ed|ing)|analys(?:e[sd]?|ing))\w*\b",
 }
@@ -197,6 +202,9 @@ def test_a_stiff_sentence_is_noticed():
     text = "The client is told. Who waits gets `an answer`. It goes on anew! Whoever asks?"
     assert [one.partition(":")[0] for one in stiff(text)] == [
         *("be told", "who, without a noun", "go on", "anew", "whoever")
+    ]
+    assert [one.partition(":")[0] for one in stiff("An id is no key. There is no key.")] == [
+        "is no (say"
     ]
     assert stiff("`is told` and\n\n```text\nit goes on\n```\nWho may call it?") == []
 

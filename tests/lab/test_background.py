@@ -45,14 +45,14 @@ def test_a_session_that_cannot_be_replayed_is_left_out_and_said():
     found = found_in(work)
     assert [each.name for each in found.sessions] == ["talk"]
     assert dict(found.left_out) == {
-        "silent": "it holds no answer of a model",
-        "odd": "it holds no answer of a model",
+        "silent": "it has no answer of a model",
+        "odd": "it has no answer of a model",
         "large": "it is too large, or the others are",
     }
 
 
 def test_where_no_session_can_be_replayed_it_says_why():
-    with pytest.raises(InvalidInput, match="<b>odd</b>: it holds no answer of a model"):
+    with pytest.raises(InvalidInput, match="<b>odd</b>: it has no answer of a model"):
         found_in(assigned(("<b>odd</b>", (b"no JSON\n",))))
 
 

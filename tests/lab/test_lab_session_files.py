@@ -1,6 +1,7 @@
 """Sessions are found in any file, by what is in it; no file brings the lab down."""
 
 import asyncio
+import gzip
 import json
 import os
 import resource
@@ -72,6 +73,32 @@ def test_text_in_another_encoding_is_read(tmp_path, encoding):
     found = look(tmp_path, (mark + text).encode(encoding))
     assert (found.format, found.broken, found.messages) == ("pi", 0, 3)
     assert "Grüße" in found.recordings[0].payloads[0].decode()
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_a_file_compressed_with_gzip_is_read_like_the_file(tmp_path, kind):
+    (tmp_path / "it.jsonl").write_bytes(FILES[kind])
+    (tmp_path / "it.jsonl.gz").write_bytes(gzip.compress(FILES[kind]))
+    plain, packed = (read_session_file(tmp_path / f"it.jsonl{end}") for end in ("", ".gz"))
+    assert (packed.format, packed.recordings) == (plain.format, plain.recordings)
+    assert read_session(tmp_path / "it.jsonl.gz").recording == (
+        read_session(tmp_path / "it.jsonl").recording
+    )
+
+
+def test_a_compressed_file_that_is_damaged_says_why_or_gives_what_it_has(tmp_path):
+    packed = gzip.compress(FILES["Claude Code"] * 200)
+    found = look(tmp_path, packed[: len(packed) // 2])  # its program may still be writing it
+    assert (found.format, len(found.recordings)) == ("Claude Code", 1)
+    for data in (packed[:300] + b"\0" * 100 + packed[400:], packed[:-8] + b"\0" * 8, packed[:3]):
+        found = look(tmp_path, data)
+        assert found.why.startswith(("it cannot be read: ", "it is empty"))
+
+
+def test_what_a_compressed_file_unpacks_to_is_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr("refold.transcripts.recording.MAX_UNPACKED", 8 * 2**20)
+    found = look(tmp_path, gzip.compress(FILES["Claude Code"] + b"x" * 2**24))
+    assert "unpacks to more than" in found.why
 
 
 NOT_SESSIONS = {
@@ -251,13 +278,14 @@ print(found.format, len(found.recordings), found.messages, found.broken, found.o
 """
 
 
+@pytest.mark.parametrize("opened", [open, gzip.open])
 @pytest.mark.parametrize("shape", ["lines", "one line"])
-def test_a_huge_file_takes_little_memory(tmp_path, shape):
+def test_a_huge_file_takes_little_memory(tmp_path, shape, opened):
     """REFOLD_HUGE is its size in megabytes: 1024 for the whole of it."""
     size = int(os.environ.get("REFOLD_HUGE", "96")) * 2**20
     path = tmp_path / "huge.jsonl"
     text = {"type": "text", "text": "word " * 4_000}
-    with path.open("wb") as file:
+    with opened(path, "wb") as file:
         number = 0
         if shape == "one line":
             file.write(lines(*CLAUDE) + b'{"type":"user","uuid":"u","text":"')

@@ -184,7 +184,7 @@ def test_lines_after_the_end(any_store, lines):
 )
 def test_a_file_of_something_else(any_store, lines, first):
     error = refused(any_store, [first, *lines[1:]])
-    assert error.what == "Line 1 of the file does not begin an exported session."
+    assert error.what == "Line 1 of the file is not the start of an exported session."
     assert "refold export" in error.fix
 
 
@@ -198,7 +198,7 @@ def test_a_newer_format(any_store, lines):
 def test_a_name_that_cannot_be(any_store, lines, name):
     error = refused(any_store, [json.dumps({"refold": 1, "session": name}), *lines[1:]])
     assert error.what.startswith("Line 1 of the file cannot be imported: ")
-    with pytest.raises(TransferError, match="is no name for a session"):
+    with pytest.raises(TransferError, match="is not a valid name for a session"):
         any_store.import_(any_store.log(), "\n".join(lines), name)
 
 

@@ -261,7 +261,7 @@ async def refused(sink, match):
 
 async def test_a_folder_that_is_not_there(tmp_path):
     error = await refused(daily(tmp_path / "absent"), "There is no folder")
-    assert "Make it" in error.fix
+    assert "Create it" in error.fix
     assert not (tmp_path / "absent").exists()
 
 

@@ -175,7 +175,7 @@ async def test_a_session_opened_over_http_compacts_too(api):
     undone = await api.post(at("remote", f"/folds/{left['fold']}/undo"))
     assert undone.json()["folds"] == 0
     again = await api.post(at("remote", f"/folds/{left['fold']}/undo"))
-    assert (again.status_code, again.json()["detail"]) == (422, "No such fold stands.")
+    assert (again.status_code, again.json()["detail"]) == (422, "There is no such fold in effect.")
 
 
 async def test_a_fold_that_nobody_waits_for_can_be_given_up():

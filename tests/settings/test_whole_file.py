@@ -1,8 +1,11 @@
 """Files that are written whole or not at all, whatever comes between."""
 
 import contextlib
+import errno
 import gc
+import os
 import pathlib
+import re
 import sys
 from types import FrameType
 from typing import Any
@@ -10,7 +13,7 @@ from typing import Any
 import pytest
 
 from refold import user_files
-from refold.user_files import atomic_file, write_whole
+from refold.user_files import atomic_file, check_writable, file_fix, write_whole
 
 FILES = {module.__file__ for module in (user_files, contextlib, pathlib)}
 
@@ -95,3 +98,48 @@ def test_what_only_its_owner_may_read_stays_so(tmp_path):
     path.chmod(0o600)
     write_whole(path, b"new")
     assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"new", 0o600)
+
+
+def refusal(write, path):
+    """The name of the error, the path that it names, and what it says to do."""
+    with pytest.raises(OSError, match=re.escape(str(path))) as refused:
+        write(path)
+    error = refused.value
+    return errno.errorcode[error.errno], error.filename, file_fix(error)
+
+
+@pytest.mark.parametrize("write", [check_writable, lambda path: write_whole(path, b"x")])
+def test_a_path_without_its_folder_is_named_with_what_to_do(tmp_path, write):
+    path = tmp_path / "none" / "page.html"
+    fix = f"Create the folder '{path.parent}' first, or choose another path."
+    assert refusal(write, path) == ("ENOENT", str(path), fix)
+
+
+def test_a_folder_or_a_file_in_the_way_is_named_before_anything_is_written(tmp_path):
+    (tmp_path / "file").touch()
+    inside = tmp_path / "file" / "page.html"
+    fix = "Part of this path is a file, not a folder: choose another path."
+    assert refusal(check_writable, inside) == ("ENOTDIR", str(inside), fix)
+    fix = "Name a file in this folder."
+    assert refusal(check_writable, tmp_path) == ("EISDIR", str(tmp_path), fix)
+    check_writable(tmp_path / "page.html")
+
+
+def test_a_folder_that_is_closed_to_the_user_is_named_before_anything_is_written(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write anywhere
+    path = tmp_path / "page.html"
+    code, name, fix = refusal(check_writable, path)
+    assert (code, name) == ("EACCES", str(path))
+    assert "permissions" in fix
+
+
+def test_a_full_disk_is_named_with_the_file_that_it_refused(tmp_path, monkeypatch):
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    path = tmp_path / "page.html"
+    fix = "Free some disk space and try again."
+    assert refusal(lambda it: write_whole(it, b"x"), path) == ("ENOSPC", str(path), fix)

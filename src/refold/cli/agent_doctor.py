@@ -236,7 +236,7 @@ def _arrival(agent: Agent, host: Host, program: str, login: Row) -> Iterator[Row
     yield problem(
         name,
         f"no request of {agent.title} arrived: {last}",
-        f"Look at what it is given: refold wrap --print {agent.name}",
+        f"See what the agent is given: refold wrap --print {agent.name}",
     )
 
 

@@ -48,7 +48,7 @@ def show(
     store: StoreOption = STORE,
     tenant: TenantOption = DEFAULT_TENANT,
 ) -> None:
-    """Show the facts: their numbers, and the sessions that they come from.
+    """Show the facts on the board, with their numbers and the sessions that they come from.
 
     Example: refold board show
     """
@@ -72,7 +72,7 @@ def add(
     store: StoreOption = STORE,
     tenant: TenantOption = DEFAULT_TENANT,
 ) -> None:
-    """Put a fact on the board. Only a person takes it away again.
+    """Put a fact on the board. Only a person can remove it.
 
     Example: refold board add "Tests need PostgreSQL 15 or newer."
     """
@@ -89,7 +89,7 @@ def prune(
     store: StoreOption = STORE,
     tenant: TenantOption = DEFAULT_TENANT,
 ) -> None:
-    """Take a fact away. The log keeps it; `refold forget` erases what it came from.
+    """Remove a fact from the board. The log keeps it; `refold forget` erases its source.
 
     Example: refold board prune 12
     """

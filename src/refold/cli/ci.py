@@ -24,6 +24,7 @@ from refold.lab.regression import (
     write_expectations,
 )
 from refold.terminal_text import counted
+from refold.user_files import check_writable
 
 _FIX = "Give a text file that can be read."
 
@@ -33,7 +34,7 @@ def ci(  # noqa: PLR0913 - an option each
         list[str] | None,
         typer.Argument(
             metavar="[SESSIONS]...",
-            help="Session files, or folders of them; else those that the file names.",
+            help="Session files, or folders of them; default: those in the file.",
             show_default=False,
         ),
     ] = None,
@@ -42,7 +43,7 @@ def ci(  # noqa: PLR0913 - an option each
         Path, typer.Option(metavar="FILE", help="The file of expected values.")
     ] = Path(FILE),
     update: Annotated[
-        bool, typer.Option("--update", help="Accept what is sent now: write the file.")
+        bool, typer.Option("--update", help="Accept the current results: write the file.")
     ] = False,
     instructions: Annotated[
         Path | None,
@@ -66,15 +67,17 @@ def ci(  # noqa: PLR0913 - an option each
 ) -> None:
     """Fail if a change of prompt, tools or policy makes recorded sessions worse.
 
-    Replays the sessions with the settings that apply here, and compares with the expected values:
-    cost, names and edits kept, the user's rules, requests that a provider would refuse, and how
-    often the cached prefix moves. Nothing is sent anywhere, no model is asked. Begin with --update,
-    and commit the file.
+    Replays the sessions with the settings that apply here, and compares the results with the
+    expected values: cost, names and edits kept, the user's rules, requests that a provider would
+    refuse, and how often the cached prefix changes. Nothing is sent anywhere, and no model is
+    called. Start with --update, and commit the file.
 
     Example: refold ci sessions/ --instructions prompt.md --update
     """
     with exit_on_error():
         file = expected.resolve()
+        if update:
+            check_writable(file)
         before = _expectations(file, sessions, update=update)
         if update:
             changes = {"window": window, "lifetime": lifetime}

@@ -55,7 +55,7 @@ def config(  # noqa: PLR0913 - an option each
     ] = None,
     *,
     project: Annotated[
-        bool, typer.Option("--project", help="Save it for this project, not for you.")
+        bool, typer.Option("--project", help="Save it for this project instead.")
     ] = False,
     unset: Annotated[bool, typer.Option("--unset", help="Remove the value.")] = False,
     profile: ProfileChoice = None,
@@ -66,12 +66,13 @@ def config(  # noqa: PLR0913 - an option each
         bool, typer.Option("--schema", help="Print the JSON Schema of refold.toml, for editors.")
     ] = False,
 ) -> None:
-    """Show every setting and where its value comes from, or set one for good.
+    """Show every setting and where its value comes from, or change one permanently.
 
-    Environment variables go before the project's files, those before the user's, and those before
-    what the profile says. Of project files that you do not trust, only policy values apply: the
-    rest is listed with its reason, and `refold trust` lets it apply. What you set is checked first
-    and written to your own file, or with --project to the project's; comments there stay.
+    Environment variables override the project's files, which override your own file, which
+    overrides the profile. From project files that you don't trust, only policy values apply: the
+    rest is listed with the reason, until you trust the files with `refold trust`. A new value is
+    checked, then written to your own file, or with --project to the project's; comments in the file
+    stay.
 
     Example: refold config trigger.tokens 80000
     """
@@ -103,7 +104,7 @@ def _checked(key: str | None, value: str | None, *, unset: bool) -> str:
     """The setting to change, if there is one and it can have the value."""
     if key is None or (value is not None) == unset:
         raise InvalidInput(
-            "A value is set, or it is taken out.",
+            "A setting is either set or removed.",
             "Write `refold config KEY VALUE`, or `refold config KEY --unset`.",
         )
     check_setting(key, value)

@@ -60,8 +60,9 @@ def console(  # noqa: PLR0913 - an option each
 ) -> None:
     """Look at sessions in a browser: the messages, what each request sent, and what it cost.
 
-    It reads the store and changes nothing. It asks no model, needs no key and no network, and only
-    this machine reaches it. `refold serve` has the same pages, for a team too. Stop it with Ctrl+C.
+    It reads the store and changes nothing. It calls no model, needs no key and no network, and is
+    reachable only from this machine. `refold serve` has the same pages, for teams too. Stop it with
+    Ctrl+C.
 
     Example: refold console support-42
     """

@@ -29,16 +29,16 @@ def costs(
         typer.Option(metavar="N", min=1, max=3_650, help="How many days, today included (UTC)."),
     ] = 7,
     by: Annotated[
-        By, typer.Option(metavar="day|model|key", help="What each line is about.")
+        By, typer.Option(metavar="day|model|key", help="Show one line per day, model or key.")
     ] = "day",
     as_json: JsonOption = False,
     store: StoreOption = STORE,
     tenant: TenantOption = DEFAULT_TENANT,
 ) -> None:
-    """Show what was paid by day, model or key, beside sending everything.
+    """Show what was paid by day, model or key, next to the cost of sending everything.
 
-    The figures are daily totals that are kept with each request, so a long history takes no longer.
-    A summary counts with the model and the key of the conversation that it was made for.
+    The figures are daily totals that are updated with each request, so a long history takes no
+    longer. A summary counts toward the model and the key of its conversation.
 
     Example: refold costs --days 30 --by model
     """
@@ -51,7 +51,8 @@ def costs(
             total = {**about, "sessions": found.sessions, **found.total.as_json()}
             typer.echo(json.dumps({**total, "by": by, "rows": own}, indent=2))
         else:
-            print_lines([*_lines(found, rows, by, days)])
+            used = {name: receipt for name, receipt in rows.items() if receipt != Receipt()}
+            print_lines([*_lines(found, used, by, days)])
 
 
 async def _read(days: int, address: str, tenant: str) -> Costs:
@@ -78,7 +79,10 @@ def _lines(found: Costs, rows: dict[str, Receipt], by: By, days: int) -> Iterato
         yield [Piece(f"  {padded('total', width)}{_figures(total)}", "strong")]
     yield []
     if rows:
-        yield [Piece("everything: the same requests, each with the full history.", "faint")]
+        yield [
+            Piece("everything: the same requests, each with the full history; if that is", "faint")
+        ]
+        yield [Piece("longer than the window, as paid.", "faint")]
     if found.total.unpriced:
         entries = counted(found.total.unpriced, "request or summary", "requests or summaries")
         yield [Piece(f"Left out: {entries} of models whose prices are unknown.", "faint")]
@@ -92,7 +96,7 @@ def _figures(receipt: Receipt) -> str:
         f"{receipt.requests:,}",
         f"{receipt.input:,}",
         _dollars(receipt.billed),
-        _dollars(receipt.billed - receipt.debt),
+        _dollars(receipt.everything),
         _dollars(-receipt.debt),
     )
     sizes = _WIDTHS.values()

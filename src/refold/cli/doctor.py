@@ -451,13 +451,13 @@ def doctor(
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
 ) -> None:
-    """Check that everything works, and say what to do where it does not.
+    """Check that everything works, and say how to fix what doesn't.
 
-    With --agent, a coding agent is started once behind a gateway on this machine. Its request is
-    answered there with an error, so no provider is asked and nothing is billed.
+    With --agent, a coding agent is started once behind a gateway on this machine. The gateway
+    answers its request with an error, so no provider is called and nothing is billed.
 
-    The exit code is 1 when there is a problem. Warnings don't count as problems. Of keys only the
-    names are shown.
+    The exit code is 1 if there is a problem; warnings don't count. Only the names of keys are
+    shown.
 
     Example: refold doctor
     """

@@ -146,15 +146,15 @@ def env(
     shell: Annotated[
         Shell,
         typer.Option(
-            "--shell", metavar="sh|fish|powershell", help="For which shell variables are set."
+            "--shell", metavar="sh|fish|powershell", help="Print variables for this shell."
         ),
     ] = "sh",
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
 ) -> None:
-    """Print what to set so that a program's requests come through the gateway.
+    """Print what to set to route a program's requests through the gateway.
 
-    Nothing is changed. Variables are printed for your shell, and settings of an editor with the
-    place where they belong. The program keeps its own key.
+    Nothing is changed. It prints variables for your shell, or an editor's settings with the place
+    where they belong. The program keeps its own key.
 
     Example: eval "$(refold env claude)"
     """

@@ -68,7 +68,7 @@ def explain(  # noqa: PLR0913 - an option each
         ),
     ] = None,
     fold: Annotated[
-        bool, typer.Option("--fold", help="Also show what a fold now would do, and its price.")
+        bool, typer.Option("--fold", help="Also show what a fold would do now, and its price.")
     ] = False,
     every: Annotated[bool, typer.Option("--all", help="Show every part, ungrouped.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
@@ -84,10 +84,11 @@ def explain(  # noqa: PLR0913 - an option each
     store: StoreOption = STORE,
     tenant: TenantOption = DEFAULT_TENANT,
 ) -> None:
-    """Show what the next request would send, and why each part is in it or not.
+    """Show what the next request would send, and why each part is in or out.
 
-    First how full the window is, then what is left out and why, then the session in order.
-    Nothing is sent and nothing is changed.
+    It shows how full the window is, then what is left out and why, then the session in order.
+    Nothing is sent, and nothing is changed. An imported session is explained for the model that its
+    recording names.
 
     Example: refold explain support-42 --model anthropic:claude-sonnet-4-5
     """

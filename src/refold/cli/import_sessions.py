@@ -28,6 +28,7 @@ from refold.settings import load_settings
 from refold.terminal_text import counted
 from refold.transcripts.log_import import import_recording, without_last_answer
 from refold.transcripts.programs import PROGRAMS, SessionFile, files_in, read_sessions
+from refold.transcripts.recording import uncompressed
 from refold.user_files import state_folder, write_whole
 from refold.view import Profile
 
@@ -98,7 +99,11 @@ def sources(name: str, path: str | None) -> list[Source]:
         paths = [Path(path)] if path is not None else PROGRAMS[program].paths()
         for missing in (one for one in paths if not one.exists()):
             raise FileNotFoundError(2, "No such file or folder", str(missing))
-        files = [file for file in files_in(paths) if file in paths or file.suffix in _SUFFIXES]
+        files = [
+            file
+            for file in files_in(paths)
+            if file in paths or uncompressed(file).suffix in _SUFFIXES
+        ]
         if files:
             size = sum(map(_size, files))
             found.append(Source(program, tuple(paths), tuple(files), size))

@@ -82,7 +82,7 @@ def set_(
     store: StoreOption = STORE,
     as_json: JsonOption = False,
 ) -> None:
-    """Keep a provider's key, which is asked for, or read from standard input.
+    """Store a provider's key; it is prompted for, or read from standard input.
 
     Example: refold keys upstream set openai --tenant acme < key.txt
     """
@@ -100,7 +100,7 @@ def set_(
 def list_upstream(
     *, tenant: TenantFilter = None, store: StoreOption = STORE, as_json: JsonOption = False
 ) -> None:
-    """List for which upstreams keys are kept; the keys are not shown.
+    """List the upstreams that have a stored key; the keys are not shown.
 
     Example: refold keys upstream list
     """
@@ -128,7 +128,7 @@ def remove(
     store: StoreOption = STORE,
     as_json: JsonOption = False,
 ) -> None:
-    """Forget a provider's key, for good.
+    """Delete a provider's key permanently.
 
     Example: refold keys upstream remove openai --tenant acme
     """
@@ -139,7 +139,7 @@ def remove(
 
 @upstream.command("reseal")
 def reseal(*, store: StoreOption = STORE, as_json: JsonOption = False) -> None:
-    """Encrypt every key again that is not under the newest master key.
+    """Encrypt every stored key under the newest master key.
 
     Example: refold keys upstream reseal
     """
@@ -176,9 +176,9 @@ def create(  # noqa: PLR0913 - an option each
     store: StoreOption = STORE,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a key. Its secret is shown this once, and kept nowhere.
+    """Create a key. Its secret is shown only once, and stored nowhere.
 
-    From the first key on, the service answers nobody without one.
+    Once there is a key, every request needs one.
 
     Example: refold keys create --tenant acme --role use --name "the support agent"
     """
@@ -194,7 +194,7 @@ def create(  # noqa: PLR0913 - an option each
 def list_(
     *, tenant: TenantFilter = None, store: StoreOption = STORE, as_json: JsonOption = False
 ) -> None:
-    """List the keys: whose they are, what they are good for, and until when.
+    """List the keys, with their tenants, roles and expiry.
 
     Example: refold keys list --tenant acme
     """
@@ -224,7 +224,7 @@ def rotate(
     store: StoreOption = STORE,
     as_json: JsonOption = False,
 ) -> None:
-    """Give a key a new secret, beside which the old one is valid for a while.
+    """Give a key a new secret; the old one stays valid for a while.
 
     Example: refold keys rotate 3f9c2ab81d04 --overlap 2
     """
@@ -235,7 +235,7 @@ def rotate(
 
 @keys.command("revoke")
 def revoke(key: IdArgument, *, store: StoreOption = STORE, as_json: JsonOption = False) -> None:
-    """End a key for good; services that run refuse it within a second.
+    """Revoke a key permanently; running services refuse it within a second.
 
     Example: refold keys revoke 3f9c2ab81d04
     """
@@ -254,10 +254,10 @@ def hand_over(
     store: StoreOption = STORE,
     as_json: JsonOption = False,
 ) -> None:
-    """Let a session belong to another key of its tenant.
+    """Hand a session over to another key of its tenant.
 
-    Through the gateway, only the key that began a session may name it in `Refold-Session`. A new
-    secret of that key (refold keys rotate) does not change that.
+    Through the gateway, only the key that started a session may name it in `Refold-Session`. A new
+    secret for that key (`refold keys rotate`) doesn't change that.
 
     Example: refold keys hand-over support-42 3f9c2ab81d04
     """
@@ -282,22 +282,25 @@ def quota(  # noqa: PLR0913 - its options
     ],
     tokens: Annotated[
         int | None,
-        typer.Option("--tokens", metavar="N", min=0, help="Tokens per day; 0 is no limit."),
+        typer.Option("--tokens", metavar="N", min=0, help="Tokens per day; 0 for no limit."),
     ] = None,
     cost: Annotated[
         float | None,
-        typer.Option("--cost", metavar="DOLLARS", min=0, help="Dollars per day; 0 is no limit."),
+        typer.Option("--cost", metavar="DOLLARS", min=0, help="Dollars per day; 0 for no limit."),
     ] = None,
     default: Annotated[
-        bool, typer.Option("--default", help="Drop the tenant's own limits: settings decide.")
+        bool,
+        typer.Option(
+            "--default", help="Drop the tenant's own limits; those in the settings apply."
+        ),
     ] = False,
     store: StoreOption = STORE,
     as_json: JsonOption = False,
 ) -> None:
     """Show or set a tenant's daily quota (UTC).
 
-    Only the limits that you name are changed. Where a tenant has none of its own, settings decide.
-    A tenant may get its quota before its first key.
+    Only the limits that you name are changed. A tenant without limits of its own has those in the
+    settings. You can set a tenant's quota before its first key.
 
     Example: refold keys quota --tenant acme --tokens 2000000 --cost 20
     """
@@ -343,11 +346,11 @@ def _of_quota(quota: "Quota") -> str:
 
 @keys.command("master-key")
 def master_key() -> None:
-    """Print a new master key, under which providers' keys are encrypted.
+    """Print a new master key, which encrypts providers' keys.
 
-    Give it to the service and to these commands in REFOLD_MASTER_KEY, and keep it apart from the
-    store. To change it, put the new one in front of the old one, with a comma between, run
-    `refold keys upstream reseal`, and then take the old one out.
+    Set it as REFOLD_MASTER_KEY for the service and for these commands, and keep it apart from the
+    store. To change it, put the new key in front of the old one, separated by a comma, run `refold
+    keys upstream reseal`, then remove the old one.
 
     Example: export REFOLD_MASTER_KEY=$(refold keys master-key)
     """

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Annotated, Final, Literal
@@ -11,7 +12,14 @@ from typing import Annotated, Final, Literal
 import typer
 from pydantic import JsonValue
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
 from refold.cli.lab_report import report, show
 from refold.cli.options import known_profile
@@ -35,7 +43,7 @@ from refold.lab.session_files import FIX, SessionFile, recordings
 from refold.models import Prices
 from refold.settings import Settings, load_settings
 from refold.terminal_text import counted
-from refold.user_files import write_whole
+from refold.user_files import check_writable, write_whole
 from refold.view.profiles import Profile
 from refold.view.profiles import profile as profile_of
 
@@ -209,7 +217,7 @@ def lab(  # noqa: PLR0913 - the choices that there are
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Only these profiles; `mine`: your settings; repeatable.",
+            help="Only this profile; `mine` is your settings. Repeatable.",
             callback=_known,
         ),
     ] = None,
@@ -221,15 +229,15 @@ def lab(  # noqa: PLR0913 - the choices that there are
         str | None,
         typer.Option(
             metavar="MODEL|IN,OUT,READ,WRITE",
-            help="Prices of this model, or dollars per million tokens.",
+            help="Use this model's prices, or these dollars per million tokens.",
         ),
     ] = None,
     fixed: Annotated[
         str,
         typer.Option(
             metavar="N|recorded",
-            help="Tokens of instructions and tools in each request, or what the usage in a file "
-            "has beside its first messages.",
+            help="Tokens of instructions and tools in each request; `recorded`: as the usage in "
+            "the file says.",
         ),
     ] = "0",
     lifetime: Annotated[
@@ -259,9 +267,9 @@ def lab(  # noqa: PLR0913 - the choices that there are
     """Show what your recorded sessions would have cost, and lost, under each policy.
 
     Reads sessions of Claude Code, Codex, Copilot CLI, Gemini CLI, opencode, pi and Qwen Code,
-    OpenAI chats, and what `refold export` wrote; finds the format by itself. If your settings
-    differ from their profile, they are a row of their own. Nothing is sent anywhere, no model is
-    asked.
+    OpenAI chats, and exports of `refold export`, also compressed with gzip. The format is detected.
+    If your settings differ from their profile, they get a row of their own. Nothing is sent
+    anywhere, and no model is called.
 
     Example: refold lab ~/.claude/projects
     """
@@ -299,17 +307,23 @@ def _replayed(jobs: Sequence[Job]) -> list[Outcome]:
     sessions = counted(len(left), "session")
     next_line = monotonic() + _SECONDS_BETWEEN_LINES
     with progress_bar() as progress:
-        of = sum(len(job.policies) for job in jobs)
+        of = sum(job.requests for job in jobs)
         task = progress.add_task(f"Replayed 0 of {sessions}", total=of)
-        for job, measured in each_measured(jobs):
+        # Within a session, too: a long one takes minutes.
+        on_requests = None if progress.disable else partial(_show_requests, progress, task)
+        for job, measured in each_measured(jobs, on_requests=on_requests):
             outcomes += measured
             left[job.session] -= 1
             status = f"Replayed {sum(not jobs for jobs in left.values()):,} of {sessions}"
-            progress.update(task, advance=len(job.policies), description=status)
+            progress.update(task, description=status)
             if progress.disable and monotonic() >= next_line:
                 typer.echo(f"{status}.", err=True)
                 next_line = monotonic() + _SECONDS_BETWEEN_LINES
     return outcomes
+
+
+def _show_requests(progress: Progress, task: TaskID, requests: int) -> None:
+    progress.update(task, completed=requests)
 
 
 def check_page(path: Path | None) -> None:
@@ -317,9 +331,8 @@ def check_page(path: Path | None) -> None:
     if path is None:
         return
     if path.suffix.lower() not in _PAGES:
-        raise InvalidInput(f"{str(path)!r} is no page.", "End its name in .html.")
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise InvalidInput(f"{str(path)!r} cannot be written.", "Name a file in a folder.")
+        raise InvalidInput(f"{str(path)!r} is not the name of a page.", "End it in .html.")
+    check_writable(path)
 
 
 def read_cases(
@@ -403,5 +416,5 @@ def progress_bar() -> Progress:
         TimeElapsedColumn(),
         console=console,
         transient=True,
-        disable=not console.is_terminal,
+        disable=not console.is_terminal or console.is_dumb_terminal,
     )

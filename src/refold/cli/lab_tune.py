@@ -45,7 +45,7 @@ def tune_command(  # noqa: PLR0913 - an option each
         bool, typer.Option("--write", help="Write the proposal to your settings, if there is one.")
     ] = False,
     project: Annotated[
-        bool, typer.Option("--project", help="With --write: for this project, not for you.")
+        bool, typer.Option("--project", help="With --write: save it for this project instead.")
     ] = False,
     window: Annotated[
         int | None,
@@ -55,15 +55,15 @@ def tune_command(  # noqa: PLR0913 - an option each
         str | None,
         typer.Option(
             metavar="MODEL|IN,OUT,READ,WRITE",
-            help="Prices of this model, or dollars per million tokens.",
+            help="Use this model's prices, or these dollars per million tokens.",
         ),
     ] = None,
     fixed: Annotated[
         str,
         typer.Option(
             metavar="N|recorded",
-            help="Tokens of instructions and tools in each request, or what the usage in a file "
-            "has beside its first messages.",
+            help="Tokens of instructions and tools in each request; `recorded`: as the usage in "
+            "the file says.",
         ),
     ] = "recorded",
     lifetime: Annotated[
@@ -79,9 +79,9 @@ def tune_command(  # noqa: PLR0913 - an option each
 ) -> None:
     """Propose values for your profile from your own sessions.
 
-    Replays your sessions with other values of the profile. What is cheapest on half of them, and
-    keeps as much, is measured on the other half: only if those show that it is better, it is
-    proposed. Otherwise, the advice is to keep the profile as it is. Nothing is sent anywhere.
+    Replays your sessions with other values of the profile. The values that are cheapest on half of
+    them, and keep as much, are measured on the other half, and proposed only if they are better
+    there too. Otherwise, the advice is to keep the profile as it is. Nothing is sent anywhere.
 
     Example: refold lab tune ~/.claude/projects
     """

@@ -73,10 +73,10 @@ def mcp(
 ) -> None:
     """Let a model search and reread its conversation, as an MCP server.
 
-    It has three tools: recall_search, recall_read and recall_history. They read a conversation that
-    this store has, compacted parts included, and change nothing. Without a port it speaks MCP on
-    standard input and output, as agents start their servers. refold wrap gives its agent these
-    tools by itself.
+    It has three tools: recall_search, recall_read and recall_history. They read a conversation in
+    this store, compacted parts included, and change nothing. Without --port, it speaks MCP on
+    standard input and output, for agents that start their own servers. `refold wrap` gives its
+    agent these tools automatically.
 
     Example: refold mcp --session parcels
     """

@@ -56,10 +56,10 @@ def models(
     profile: ProfileChoice = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False,
 ) -> None:
-    """Show the window and the prices of models, and at how many tokens each profile acts.
+    """Show models' windows and prices, and at how many tokens each profile acts.
 
     Without a name, a few well-known models are listed. Prices are dollars for a million tokens.
-    Your settings go before what is published.
+    Your settings override the published values.
 
     Example: refold models anthropic:claude-sonnet-4-5
     """

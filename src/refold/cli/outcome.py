@@ -1,6 +1,5 @@
 """How a command ends: its exit code and its error messages."""
 
-import errno
 import json
 import os
 import sys
@@ -17,12 +16,6 @@ FAILED = 1
 USAGE = 2
 INTERRUPTED = 130
 READER_GONE = 141
-
-_FIXES = {
-    errno.ENOSPC: "Free some disk space and try again.",
-    errno.EACCES: "Choose a path that this user may read or write.",
-    errno.ENOENT: "Check the path.",
-}
 
 
 class Failure(typer.Exit):
@@ -185,6 +178,7 @@ def say_no_more() -> None:
 
 
 def _failed_file(error: OSError) -> Failure:
-    fix = _FIXES.get(error.errno or 0, "Check the path and try again.")
+    from refold.user_files import file_fix  # noqa: PLC0415 - slow, and seldom needed
+
     where = f"{error.filename!r}: " if error.filename else ""
-    return failed("file", f"{where}{error.strerror or error}.", fix)
+    return failed("file", f"{where}{error.strerror or error}.", file_fix(error))

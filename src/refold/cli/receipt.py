@@ -73,9 +73,9 @@ def receipt(  # noqa: PLR0913 - an option each
 ) -> None:
     """Compare what was billed with what sending everything would have cost.
 
-    Both accounts hold the same requests and answers, at the prices that were recorded with them.
-    Summaries are paid for whether they were used or not, and so are recall calls and rereads. The
-    figures come from the log alone, so the same log gives the same receipt at any time.
+    Both figures are for the same requests and answers, at the prices that were recorded with them.
+    What was billed includes all summaries, used or not, and recall calls and rereads. The figures
+    come from the log alone, so the same log always gives the same receipt.
 
     Example: refold receipt support-42
     """
@@ -103,7 +103,7 @@ def _moment(text: str, now: datetime) -> int:
         try:
             moment = datetime.fromisoformat(text).astimezone()
         except ValueError:
-            what = f"{text!r} is no time."
+            what = f"{text!r} is not a time."
             fix = "Use --since 2026-11-30, --since 2026-11-30T12:00, or --since 7d."
             raise InvalidInput(what, fix) from None
     return int(moment.timestamp() * 1000)

@@ -125,12 +125,12 @@ def serve(  # noqa: PLR0913 - an option each
         bool, typer.Option("--json", help="Print where it listens as JSON, on one line.")
     ] = False,
 ) -> None:
-    """Answer agents at one address: a gateway to their models, and an API to their sessions.
+    """Run a gateway to models, and an API to sessions, at one address.
 
-    Clients of OpenAI and Anthropic need no more than its address as their base URL. On this
-    machine alone it needs no keys; to listen elsewhere, make one first: refold keys create. The
-    settings under [serve] name the upstreams and the limits. On SIGTERM or
-    Ctrl+C it takes nothing new, and lets what is under way end.
+    Clients for OpenAI and Anthropic only need its address as their base URL. If it listens on this
+    machine only, no key is needed; to listen elsewhere, create one first: refold keys create. The
+    settings under [serve] name the upstreams and the limits. On SIGTERM or Ctrl+C, it accepts no
+    new requests and finishes those in progress.
 
     Example: refold serve --store sqlite:///refold.db --port 8790
     """
@@ -232,11 +232,13 @@ def _greeting(where: str, console: str, *, keys: bool) -> str:
         if keys
         else "No key is needed on this machine (refold keys create makes one)."
     )
+    # With keys, the address carries no token: say so, because without one it looks cut off.
+    sign_in = " (sign in there with a key that may read)" if keys else ""
     return (
         f"Refold answers at {where}. {needed}\n"
         f"  export OPENAI_BASE_URL={where}/v1\n"
         f"  export ANTHROPIC_BASE_URL={where}\n"
-        f"Console: {console}\n"
+        f"Console: {console}{sign_in}\n"
         f"API: {where}/api/v1/openapi.json. Stop with Ctrl+C."
     )
 
@@ -291,12 +293,12 @@ def worker(  # noqa: PLR0913 - an option each
     metrics: MetricsOption = None,
     profile: ProfileChoice = None,
 ) -> None:
-    """Make the folds of all tenants that programs with a DbosEngine ask for.
+    """Make the folds that programs with a DbosEngine request, for all tenants.
 
-    Start as many as you like, on any machine that reaches the database directly: whatever a worker
-    was making when it died, another one finishes. The models that summarize need their keys here.
-    On SIGTERM or Ctrl+C it takes nothing new, waits for what it makes, and gives the rest to
-    others. The limits are those of all workers together: give each the same.
+    Start as many as you like, on any machine that reaches the database directly: if a worker dies,
+    another one finishes its folds. The models that summarize need their keys here. On SIGTERM or
+    Ctrl+C, a worker accepts no new folds, finishes its current ones, and leaves the rest to others.
+    The limits apply to all workers together: give each the same.
 
     Example: refold worker --store postgresql://app@db/refold --per-minute 300
     """

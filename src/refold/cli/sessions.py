@@ -106,7 +106,7 @@ def sessions(  # noqa: PLR0913 - an option each
             "--search",
             "-s",
             metavar="TEXT",
-            help="Only sessions with these words, in text or name.",
+            help="Only sessions with these words in their text or name.",
         ),
     ] = None,
     cwd: Annotated[
@@ -122,30 +122,33 @@ def sessions(  # noqa: PLR0913 - an option each
     ] = 20,
     tree: Annotated[
         bool,
-        typer.Option("--tree", help="Forks and sub-agents beneath the session that began them."),
+        typer.Option(
+            "--tree", help="Show forks and sub-agents below the session that started them."
+        ),
     ] = False,
     internal: Annotated[
-        bool, typer.Option("--all", "-a", help="Also Refold's internal sessions, such as boards.")
+        bool,
+        typer.Option("--all", "-a", help="Include Refold's internal sessions, such as boards."),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False,
     store: StoreOption = STORE,
     tenant: TenantOption = DEFAULT_TENANT,
 ) -> None:
-    """List the sessions, the one used last first.
+    """List the sessions, most recently used first.
 
     Boards are not listed: `refold board` reads the one of this branch.
 
-    Tokens are those of the whole next request, as in the chat's `/context` and `refold explain`:
-    with instructions, tools and the newest answer. Folds are those that `/unfold` can open. Model
+    Tokens are those of the whole next request, with instructions, tools and the newest answer, as
+    in `refold explain` and the chat's `/context`. Folds are those that `/unfold` can open. Model
     and profile are those of the last request.
 
-    With --cwd, the program and the branch are shown, too: of sessions from `refold chat` and
-    `refold wrap`, and of those that `refold import --from` brought.
+    With --cwd, the program and the branch are shown too, for sessions from `refold chat`, `refold
+    wrap` and `refold import --from`.
 
     Example: refold sessions --search parcel
 
-    With --tree, a session that lies beneath another is a fork of it, or a sub-agent's that a call
-    there began.
+    With --tree, forks and the sessions of sub-agents are indented below the session that started
+    them.
 
     Example: refold sessions --cwd . --tree
     """
@@ -409,8 +412,8 @@ def search_(  # noqa: PLR0913 - an option each
 ) -> None:
     """Search the messages of all sessions, including compacted ones; best matches first.
 
-    Words are found in their other plain forms too; case and accents do not matter. Finding
-    nothing is not an error.
+    Plurals and other simple forms of a word match too; case and accents are ignored. No match is
+    not an error.
 
     Example: refold search "order number" --session support-42
     """
@@ -471,7 +474,7 @@ def show(  # noqa: PLR0913 - an option each
     ] = None,
     every: Annotated[
         bool,
-        typer.Option("--all", "-a", help="Also messages under folds, and rewound ones."),
+        typer.Option("--all", "-a", help="Include folded and rewound messages."),
     ] = False,
     json_: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
     store: StoreOption = STORE,
@@ -480,7 +483,7 @@ def show(  # noqa: PLR0913 - an option each
     """Read a session: who said what, with tool calls and folds as one line each.
 
     On a terminal, a long session is shown page by page. The numbers in brackets are the entries'
-    places in the log, as `refold forget --span` takes them.
+    positions in the log; `refold forget --span` takes them.
 
     Example: refold show support-42 --last 10
     """

@@ -96,10 +96,10 @@ def migrate_(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make the tables of a store, or bring them to the newest schema.
+    """Create a store's tables, or upgrade them to the newest schema.
 
-    Run it as the owner of the database, before the programs of a new version are started. Those
-    that run may continue meanwhile. Running it again changes nothing.
+    Run it as the owner of the database, before you start programs of a new version. Running
+    programs can continue meanwhile. Running it again changes nothing.
 
     Example: refold store migrate --store postgresql://owner@db/refold --role app
     """
@@ -125,7 +125,7 @@ def migrate_(
 
 @store.command("check")
 def check(*, address: StoreOption = STORE, as_json: JsonOption = False) -> None:
-    """Look whether a store can be used from here, with this version.
+    """Check whether a store can be used from here, with this version.
 
     It also says when the role that connects may do everything: then the server does not keep
     tenants apart for it. To the owner of the store it says what is still to be scrubbed.
@@ -167,11 +167,11 @@ def recount_(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Count the daily totals of what requests cost from the log.
+    """Recount the daily totals of costs from the log.
 
-    Appends keep the totals. What an older version wrote, what a fork begins with and what a forget
-    changed is counted later: a few sessions with each question for costs, or all of them by this.
-    Programs that use the store may continue meanwhile.
+    Each request updates the totals. Sessions of an older version, new forks, and sessions of which
+    a part was forgotten are counted later: a few each time that someone asks for costs, or all at
+    once with this command. Programs that use the store can continue meanwhile.
 
     Example: refold store recount --store sqlite:///refold.db
     """
@@ -215,11 +215,10 @@ def scrub_(
 ) -> None:
     """Remove what was forgotten from the server's tables, indexes and write-ahead log.
 
-    Run it as the owner of the database, in quiet hours: tables that hold something forgotten are
-    rewritten, and nobody can use such a table meanwhile. Then every write-ahead segment is filled
-    and removed. That needs a checkpoint and wal_recycle off, which is turned off and on again; a
-    superuser may do that. What could not be done is named with its reason (exit code 1) and stays
-    noted for the next scrub.
+    Run it as the owner of the database, in quiet hours: tables with forgotten text are rewritten,
+    and nobody can use such a table meanwhile. Then every write-ahead segment is filled and removed.
+    That needs a superuser, for a checkpoint and to turn wal_recycle off and on again. If a step
+    fails, it is listed with the reason (exit code 1), and the next scrub tries it again.
 
     Example: refold store scrub --store postgresql://owner@db/refold
     """
@@ -267,9 +266,9 @@ def forgotten_(
 ) -> None:
     """List what was forgotten, to forget it again in a restored backup.
 
-    The list names tenants, sessions and entries by their numbers and ids, and holds no words of a
-    conversation. Write one with each backup, and whenever something was forgotten, and keep it
-    elsewhere than the store. On PostgreSQL it takes a role that sees all tenants, as a backup does.
+    The list identifies tenants, sessions and entries by number and id, and has no text of a
+    conversation. Write one with each backup and after each `forget`, and keep it away from the
+    store. On PostgreSQL, it needs a role that sees all tenants, as a backup does.
 
     Example: refold store forgotten -o forgotten.jsonl --force
     """
@@ -297,14 +296,14 @@ def forget_again_(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Forget in a store restored from a backup what was forgotten since the backup.
+    """After restoring a backup, forget again what was forgotten since it was made.
 
     Each `forget` is listed in the store's forget journal, by ids: beside an SQLite file, and for
     PostgreSQL where store.forget_journal says. Don't restore an older journal over it.
 
-    Run it before any program uses the restored store. What isn't there, or is forgotten already,
-    changes nothing, so it can be run again. Sessions and entries are known by their ids: what was
-    written since under the same name stays. On PostgreSQL, run `refold store scrub` afterwards.
+    Run it before any program uses the restored store. It can be run again: what is missing or
+    already forgotten is skipped. Sessions and entries are identified by their ids, so a newer
+    session of the same name stays. On PostgreSQL, run `refold store scrub` afterwards.
 
     Example: refold store forget-again --dry-run
     """
@@ -398,7 +397,7 @@ def forget(  # noqa: PLR0913 - an option each
     scrub: Annotated[
         bool,
         typer.Option(
-            "--scrub", help="Wait until the bytes are off the server's disk, too (PostgreSQL)."
+            "--scrub", help="Also wait until the bytes are off the server's disk (PostgreSQL)."
         ),
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
@@ -408,12 +407,12 @@ def forget(  # noqa: PLR0913 - an option each
 ) -> None:
     """Erase a session for good, or some of its entries, and all that was derived from them.
 
-    It says what would go and asks first. It cannot be undone: afterwards nobody can read or find
-    the text, nor a title made of it. An SQLite file no longer contains it. A PostgreSQL server
-    still has its bytes in tables, indexes and the write-ahead log, and has noted that: `refold
-    store scrub` removes them, or --scrub at once, if the role in --store may. Copies outside the
-    store (backups, archived log, replicas, exports) are yours to erase. Without a terminal to ask
-    on, it does nothing unless there is --yes.
+    It shows what would be erased, and asks first. This can't be undone: afterwards nobody can read
+    or find the text, nor a title made of it. An SQLite file no longer contains it. A PostgreSQL
+    server still has its bytes in tables, indexes and the write-ahead log: `refold store scrub`
+    removes them later, or --scrub at once, if the role in --store may. Copies outside the store
+    (backups, archived log, replicas, exports) are yours to erase. Without a terminal to ask on, it
+    needs --yes.
 
     Example: refold forget support-42 --span 12-14
     """

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
+from gzip import GzipFile
 from pathlib import Path
 from typing import Annotated, BinaryIO, NoReturn, Protocol
 
@@ -42,7 +43,8 @@ from refold.exports.moments import counted
 from refold.log import DEFAULT_TENANT, export_session, import_session
 from refold.log.entry import check_name
 from refold.log.transfer import Contents, check_lines
-from refold.user_files import atomic_file
+from refold.transcripts.recording import opened
+from refold.user_files import atomic_file, check_writable
 
 STANDARD = "-"
 """Standard input or output, instead of a file."""
@@ -71,7 +73,7 @@ def reading(source: str) -> Generator[LineSource, None, None]:
         if source == STANDARD:
             file = _buffer(sys.stdin, "standard input")
         else:
-            file = stack.enter_context(Path(source).open("rb"))
+            file = stack.enter_context(opened(Path(source)))
         if file.seekable():
             yield file
         else:
@@ -84,7 +86,7 @@ class _RereadablePipe:
     It is copied while it is read, so that an endless pipe is refused before it fills the disk.
     """
 
-    def __init__(self, pipe: BinaryIO, copy: BinaryIO) -> None:
+    def __init__(self, pipe: BinaryIO | GzipFile, copy: BinaryIO) -> None:
         self._pipe = pipe
         self._copy = copy
 
@@ -107,7 +109,7 @@ async def lines_of(file: LineSource) -> AsyncIterator[str]:
         if len(line) > max_bytes:
             what = f"Line {number} of the file is longer than {_MAX_LINE >> 20} MB."
             if number == 1:
-                what = "Line 1 of the file does not begin an exported session."
+                what = "Line 1 of the file is not the start of an exported session."
             raise TransferError(what, _FIX_FILE)
         try:
             text = line.decode()
@@ -140,10 +142,7 @@ def writing(target: str, *, force: bool) -> Generator[BinaryIO, None, None]:
 
 def _check_target(target: str, *, force: bool) -> None:
     path = Path(target)
-    if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), target)
-    if not path.resolve().parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))
+    check_writable(path)
     if path.exists() and not force:
         raise TransferError(
             f"There is a file {target!r} already.", "Choose another name, or add --force."
@@ -183,7 +182,7 @@ def export(  # noqa: PLR0913 - an option each
         bool, typer.Option("--force", "-f", help="Overwrite an existing file.")
     ] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="With a file: print what was written as JSON.")
+        bool, typer.Option("--json", help="With -o: print the result as JSON.")
     ] = False,
     store: StoreOption = STORE,
     tenant: TenantOption = DEFAULT_TENANT,
@@ -191,8 +190,8 @@ def export(  # noqa: PLR0913 - an option each
     """Write a session as JSON lines, as Markdown, as one JSON object or as a web page.
 
     JSON lines hold every entry of the session byte for byte, and `refold import` reads them. The
-    other forms are to be read. A file appears under its name only when it is whole. The result
-    that --json prints goes to standard output, so it needs a file to write to.
+    other forms are for people. The file appears under its name only once it is complete. --json
+    prints the result to standard output, so it needs -o.
 
     Example: refold export support-42 --as html -o parcel.html
     """
@@ -283,11 +282,11 @@ def import_(  # noqa: PLR0913 - an option each
 ) -> None:
     """Read a session that `refold export` wrote, or the sessions of other programs.
 
-    The whole file is checked before anything is written. The store is made if it is missing.
-    Importing a file again changes nothing, and completes an import that was interrupted.
+    The whole file is checked before anything is written. A missing store is created. Importing a
+    file again changes nothing, or completes an import that was interrupted.
 
-    With --from, the sessions of a coding agent are read from where it keeps them; its files stay as
-    they are. The next import adds only what is new.
+    With --from, a coding agent's sessions are read from where it keeps them; its files aren't
+    changed. The next import adds only what is new.
 
     Example: refold import parcel.jsonl --as "support-42 (copy)"
 

@@ -73,7 +73,7 @@ def grant(
         if not yes and not sys.stdin.isatty():
             raise InvalidInput(
                 "Can't ask for confirmation: not a terminal.",
-                "Read what is listed, then add --yes.",
+                "Read the list, then add --yes.",
             )
         if not yes and not typer.confirm("Trust this?", default=False):
             typer.echo("Nothing was trusted.")
@@ -87,7 +87,7 @@ def grant(
 
 @trust.command("show")
 def show(folder: FolderArgument = Path(), *, as_json: JsonOption = False) -> None:
-    """Show what the project files of a folder set, and which of it needs trust.
+    """Show what a folder's project files set, and which settings need your trust.
 
     Example: refold trust show
     """
@@ -122,7 +122,7 @@ def list_(*, as_json: JsonOption = False) -> None:
 
 @trust.command("remove")
 def remove(folder: FolderArgument = Path()) -> None:
-    """Trust the project files of a folder no more.
+    """Stop trusting a folder's project files.
 
     Example: refold trust remove ~/src/old-project
     """

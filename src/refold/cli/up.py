@@ -78,8 +78,8 @@ def up(
 ) -> None:
     """Run a gateway for your programs in the background, on this machine alone.
 
-    Run it again, and nothing happens if it runs as it should. refold env says what to set in a
-    program, and refold down ends it.
+    If it already runs with these options, nothing changes. `refold env` prints what to set in a
+    program, and `refold down` stops the gateway.
 
     Example: refold up
     """
@@ -108,7 +108,7 @@ def up(
 
 
 def down() -> None:
-    """End the gateway that refold up started. Its log stays.
+    """Stop the gateway that `refold up` started. Its log stays.
 
     Example: refold down
     """

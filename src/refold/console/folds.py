@@ -223,7 +223,7 @@ async def edit_summary(  # noqa: PLR0913, PLR0917 - FastAPI gives each by its ty
     text = (await fields_of(request, limit=_MAX_EDIT)).get("text", "").replace("\r\n", "\n")
     _check_writable(service)
     if not text.strip():
-        raise InvalidInput("The summary is empty.", "Write one, or take the compaction back.")
+        raise InvalidInput("The summary is empty.", "Write one, or undo the compaction.")
     if len(text) > schemas.MAX_SUMMARY:
         raise InvalidInput(f"The summary is longer than {schemas.MAX_SUMMARY:,} characters.")
     completed = await _completed(log, session, seq)
@@ -285,7 +285,7 @@ def _reads_only(service: Service) -> bool:
 def _entry_number(text: str) -> int:
     number = int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else 0  # noqa: PLR2004 - 63 bits
     if not 1 <= number <= MAX_INTEGER:
-        raise InvalidInput("That is no entry.", "Entries are numbered from 1.")
+        raise InvalidInput("That is not an entry.", "Entries are numbered from 1.")
     return number
 
 
@@ -298,7 +298,7 @@ async def _completed(log: Log, session: str, seq: int) -> FoldCompleted:
         value = CODEC.decode(entry)
         if isinstance(value, FoldCompleted):
             return value
-    raise InvalidInput(f"Entry {seq} is no fold.", "The session's timeline shows its folds.")
+    raise InvalidInput(f"Entry {seq} is not a fold.", "The session's timeline shows its folds.")
 
 
 async def _end_of(log: Log, session: str, fold: UUID) -> int | str:

@@ -135,7 +135,7 @@ def _rounded(amount: float) -> float:
 
 def instead(receipt: Receipt) -> float:
     """What would have been billed with everything in each request that can be compared."""
-    return receipt.billed - receipt.debt
+    return receipt.everything
 
 
 def costs_of_refold(total: Receipt) -> list[Cost]:

@@ -161,31 +161,31 @@ class FoldError(RefoldError):
 
 
 class NothingToFold(FoldError):
-    """Too little was said yet, or all of it must stay as it is."""
+    """There is too little to fold yet, or all of it must stay."""
 
     code = "nothing-to-fold"
-    usual_fix = "Go on; there is room."
+    usual_fix = "Continue; the context has room."
 
 
 class FoldUnderWay(FoldError):
     """Another fold of the session is being made."""
 
     code = "fold-under-way"
-    usual_fix = "Wait for it, or cancel it, and ask again."
+    usual_fix = "Wait for it to end, or cancel it, then try again."
 
 
 class FoldCancelled(FoldError):
-    """Somebody canceled the fold."""
+    """The fold was canceled."""
 
     code = "fold-cancelled"
-    usual_fix = "Nothing changed; ask again when you want it."
+    usual_fix = "Nothing changed. Request it again when you want it."
 
 
 class FoldNotMade(FoldError):
-    """The fold was begun and could not be finished."""
+    """The fold was started and could not be finished."""
 
     code = "fold-not-made"
-    usual_fix = "Nothing changed and nothing is lost; ask again, or fold without a model."
+    usual_fix = "Nothing changed. Try again, or fold without a model."
 
 
 class NotRemembered(RefoldError):
@@ -199,7 +199,7 @@ class NotRemembered(RefoldError):
 
 
 class InvalidInput(RefoldError):
-    """What was given cannot be taken, whatever the state of the log."""
+    """The input is not valid, whatever the state of the log."""
 
     code = "invalid-input"
     usual_fix = "Correct the value and call again."
@@ -213,28 +213,28 @@ class InvalidEntry(InvalidInput):
 
 
 class InvalidMessage(InvalidInput):
-    """A payload that is no message of its session's format."""
+    """A payload that is not a message in its session's format."""
 
     code = "invalid-message"
     usual_fix = "Append messages in the format that the session was opened with."
 
 
 class InvalidSetting(InvalidInput):
-    """A setting that is not known, or has a value it cannot have."""
+    """The setting is unknown, or its value is not valid."""
 
     code = "invalid-setting"
     usual_fix = "Correct the setting; `refold config` lists them all."
 
 
 class TransferError(RefoldError):
-    """A file to import that is not whole, or not ours."""
+    """The file to import is incomplete, or not an export of Refold."""
 
     code = "transfer"
     usual_fix = "Export the session again and import the new file."
 
 
 class LogError(RefoldError):
-    """The log stands, but not as the caller thought."""
+    """The log is not in the state that the caller expected."""
 
     code = "log"
 
@@ -244,7 +244,7 @@ class SessionNotFound(LogError):
 
     code = "session-not-found"
     usual_fix = (
-        "Check the name: `refold sessions` lists the sessions; a first message begins a new one."
+        "Check the name: `refold sessions` lists the sessions; a first message starts a new one."
     )
 
 
@@ -259,18 +259,14 @@ class SessionForgotten(LogError):
     """The session was forgotten: its entries are gone for good."""
 
     code = "session-forgotten"
-    usual_fix = (
-        "Nothing of it can be brought back. A first message begins a new one under the same name."
-    )
+    usual_fix = "It can't be restored. A first message starts a new session under the same name."
 
 
 class SessionBusy(LogError):
     """Another run of the session is under way, and took longer than we wait."""
 
     code = "session-busy"
-    usual_fix = (
-        "Start it again when that run has ended, or fork the session if both are to go on at once."
-    )
+    usual_fix = "Start it again when that run has ended, or fork the session to run both at once."
 
 
 class HistoryDiffers(LogError):
@@ -279,7 +275,7 @@ class HistoryDiffers(LogError):
     code = "history-differs"
     usual_fix = (
         "Leave `message_history` out, and the session is read from the store; "
-        "or give another `conversation_id`, and a new session begins with that history."
+        "or pass another `conversation_id`, to start a new session with that history."
     )
 
 
@@ -309,16 +305,14 @@ class IdReused(LogError):
     """The same entry id came with other content, or in another order."""
 
     code = "id-reused"
-    usual_fix = "Give every new entry an id of its own; repeat an append only unchanged."
+    usual_fix = "Give each new entry an id of its own; repeat an append only with the same content."
 
 
 class ArtifactNotFound(LogError):
     """No artifact under that hash: never stored here, or forgotten since."""
 
     code = "artifact-not-found"
-    usual_fix = (
-        "Check the hash; an artifact goes when the last entry that refers to it is forgotten."
-    )
+    usual_fix = "Check the hash; an artifact is deleted with the last entry that refers to it."
 
 
 class WrittenByNewer(LogError):
@@ -340,7 +334,7 @@ class NoModel(RefoldError):
 
 
 class ServiceError(RefoldError):
-    """What the service does not do for who asks, or not now."""
+    """The service refuses the request, or can't answer it now."""
 
     code = "service"
 
@@ -383,7 +377,7 @@ class LimitReached(ServiceError):
     """Too much at once, or in a minute; `retry_after` says in how many seconds to ask again."""
 
     code = "limit-reached"
-    usual_fix = "Ask again later: `Retry-After` says in how many seconds."
+    usual_fix = "Retry later: `Retry-After` has the number of seconds."
 
     def __init__(self, what: str, retry_after: float, fix: str | None = None) -> None:
         self.retry_after = retry_after
@@ -394,7 +388,7 @@ class QuotaUsedUp(LimitReached):
     """Too much in a day."""
 
     code = "quota-used-up"
-    usual_fix = "Ask again tomorrow (UTC), or have the quota raised."
+    usual_fix = "Retry tomorrow (UTC), or have the quota raised."
 
 
 class RequestTooLarge(ServiceError):
@@ -415,11 +409,11 @@ class RequestTooSlow(ServiceError):
     """The body did not come in time."""
 
     code = "request-too-slow"
-    usual_fix = "Send it again, over a better line."
+    usual_fix = "Send it again, over a faster connection."
 
 
 class RequestTooDeep(ServiceError):
-    """The body nests deeper than anything that is meant seriously."""
+    """The body is nested too deeply."""
 
     code = "request-too-deep"
     usual_fix = "Send it with less nesting."
@@ -429,14 +423,14 @@ class UnsupportedEncoding(ServiceError):
     """The body is compressed in a way that the service does not read."""
 
     code = "unsupported-encoding"
-    usual_fix = "Send it as it is, or with one Content-Encoding: zstd, gzip or deflate."
+    usual_fix = "Send it uncompressed, or with one Content-Encoding: zstd, gzip or deflate."
 
 
 class InvalidEncoding(ServiceError):
     """The body is not compressed as its Content-Encoding says."""
 
     code = "invalid-encoding"
-    usual_fix = "Check how the client compresses it, or send it as it is."
+    usual_fix = "Check how the client compresses it, or send it uncompressed."
 
 
 class InvalidFraming(ServiceError):
@@ -447,7 +441,7 @@ class InvalidFraming(ServiceError):
 
 
 class NoWebSockets(ServiceError):
-    """The client asked to go on with a WebSocket."""
+    """The client asked for a WebSocket."""
 
     code = "no-websockets"
     usual_fix = "Send the request as a POST over HTTP; answers can be streamed."
@@ -458,8 +452,8 @@ class TooManySteps(ServiceError):
 
     code = "too-many-steps"
     usual_fix = (
-        "Say something, such as `go on`: that begins another turn. Who runs the service allows "
-        "more with `max_steps`; 0 is no limit."
+        "Send a message, such as `continue`, to start another turn. The service's operator sets "
+        "the limit with `max_steps`; 0 for no limit."
     )
 
 
@@ -467,29 +461,29 @@ class Draining(ServiceError):
     """The service is about to stop."""
 
     code = "draining"
-    usual_fix = "Ask again in a moment: another process answers then."
+    usual_fix = "Retry in a moment: another process will answer."
 
 
 class OffloadLost(ServiceError):
     """The process that answers large requests ended, or could not be started."""
 
     code = "offload-lost"
-    usual_fix = "Send the request again: the process is started again by itself."
+    usual_fix = "Send the request again: the process restarts automatically."
 
 
 class UpstreamUnreachable(ServiceError):
-    """The server that has the model does not answer, or broke off."""
+    """The model's server does not answer, or closed the connection."""
 
     code = "upstream-unreachable"
-    usual_fix = "Ask again; if it stays so, who runs the service looks at `serve.upstreams`."
+    usual_fix = "Retry; if it keeps failing, the service's operator should check `serve.upstreams`."
 
 
 class NotPassedOn(ServiceError):
-    """The upstream's key is not the client's own, and this is no answer of a model."""
+    """The request would use the upstream's own key, and is not for a model's answer."""
 
     code = "not-passed-on"
     usual_fix = (
-        "Use a key of your own for it; or who runs the service names it under `paths` of the "
+        "Use a key of your own, or have the service's operator add it to `paths` of the "
         "upstream in `serve.upstreams`."
     )
 
@@ -507,26 +501,26 @@ class ReferenceUnknown(ServiceError):
 
 
 class NoProviderKey(ServiceError):
-    """The upstream takes the client's own key, and only a key of the service came."""
+    """The upstream needs the client's own provider key, and only a key of the service came."""
 
     code = "no-provider-key"
     usual_fix = "Send the provider's key as usual, and the service's own in `Refold-Key`."
 
 
 class NotLocal(ServiceError):
-    """Without keys, only programs of this machine are answered, and no web page."""
+    """Without keys, only programs on this machine are answered, and no web page."""
 
     code = "not-local"
-    usual_fix = "Make a key with `refold keys create`, and send it along."
+    usual_fix = "Create a key with `refold keys create`, and send it with the request."
 
 
 class MasterKeyWrong(ServiceError):
-    """REFOLD_MASTER_KEY is missing, is none, or is not the one that was used."""
+    """REFOLD_MASTER_KEY is missing, invalid, or not the one that was used."""
 
     code = "master-key"
     usual_fix = (
-        "Set REFOLD_MASTER_KEY to the one that they were kept under; `refold keys master-key` "
-        "makes a new one, for a service that keeps none yet."
+        "Set REFOLD_MASTER_KEY to the key that was used to store them; `refold keys master-key` "
+        "prints a new one, for a service without stored keys."
     )
 
 
@@ -547,18 +541,18 @@ class NotAStore(StoreError):
     """The file is something else."""
 
     code = "not-a-store"
-    usual_fix = "Point to a Refold store, or to a path where a new one may be made."
+    usual_fix = "Name a Refold store, or a path where a new one can be created."
 
 
 class StoreTooNew(StoreError):
     """The store's schema is newer than this Refold; nothing was changed."""
 
     code = "store-too-new"
-    usual_fix = "Upgrade Refold; a store is never taken back to an older schema."
+    usual_fix = "Upgrade Refold; a store is never downgraded to an older schema."
 
 
 class StoreOutdated(StoreError):
-    """The store's schema is older than this Refold needs, or was not made yet."""
+    """The store's schema is older than this Refold needs, or does not exist yet."""
 
     code = "store-outdated"
     usual_fix = "Run `refold store migrate` with the address, as the owner of the database."
@@ -572,14 +566,14 @@ class MigrationGap(StoreError):
 
 
 class StoreBusy(StoreError):
-    """Another process holds the store for longer than we wait."""
+    """Another process has kept the store locked for too long."""
 
     code = "store-busy"
-    usual_fix = "Try again; if it stays so, look for a process that keeps the store locked."
+    usual_fix = "Try again; if it keeps failing, look for a process that keeps the store locked."
 
 
 class StoreFull(StoreError):
-    """No room: what was acknowledged is safe, what is refused was not written."""
+    """The disk is full. What was acknowledged is safe; the refused entries were not written."""
 
     code = "store-full"
     usual_fix = "Free some disk space and append again."
@@ -610,10 +604,10 @@ class StoreFailed(StoreError):
 
 
 class StoreUnavailable(StoreFailed):
-    """The store does not answer in time, or failed so often that it is not asked for a moment."""
+    """The store does not answer in time, or has failed so often that requests to it pause."""
 
     code = "store-unavailable"
-    usual_fix = "Retry in a moment; if it stays so, check the store: `refold doctor`."
+    usual_fix = "Retry in a moment; if it keeps failing, check the store: `refold doctor`."
 
     def __init__(self, what: str, fix: str | None = None, *, retry_after: float = 1.0) -> None:
         self.retry_after = retry_after
@@ -628,7 +622,7 @@ class StoreClosed(StoreError):
 
 
 class ErasureUnfinished(StoreError):
-    """Forgotten entries can no longer be read, but their bytes may still lie in the file."""
+    """Forgotten entries can no longer be read, but their bytes may still be in the file."""
 
     code = "erasure-unfinished"
     usual_fix = "Close the other readers, make room if the disk is full, and open the store again."
@@ -641,7 +635,7 @@ class ViewError(RefoldError):
 
 
 class ViewTooLarge(ViewError):
-    """What must be kept alone exceeds the limit: nothing that may be left out would help."""
+    """What must be sent already exceeds the limit, without anything that could be left out."""
 
     code = "view-too-large"
     usual_fix = (
@@ -684,7 +678,7 @@ class WindowExceeded(ViewError):
 
     code = "window-exceeded"
     usual_fix = (
-        "Tell how large the model's window is (`models` in the settings), shorten the "
+        "Set the model's window (`models` in the settings), shorten the "
         "instructions, the tool definitions or the prompt, or use a model with a larger window. "
         "Everything that was said is kept."
     )
@@ -698,7 +692,7 @@ class UnknownFormat(ViewError):
 
 
 class Unrebuildable(ViewError):
-    """The request cannot be made again: what it was made of was forgotten, or is not the same."""
+    """The request cannot be rebuilt: its sources were forgotten, or have changed."""
 
     code = "unrebuildable"
-    usual_fix = "Nothing can bring it back; the record still says when, how and for which model."
+    usual_fix = "It can't be restored; the record still has its time, its plan and its model."

@@ -306,7 +306,7 @@ def check_path(path: str, query: str) -> None:
     segments = decoded.replace("\\", "/").split("/")
     climbs = any(segment.partition(";")[0].strip() in {".", ".."} for segment in segments)
     if climbs or not decoded.isprintable() or len(path) > _MAX_PATH:
-        raise InvalidInput("The path leads nowhere.", "Ask for a path beneath /v1 as it is.")
+        raise InvalidInput("The path is outside the API.", "Request a plain path below /v1.")
     if OWN_SECRET.search(path + unquote(query)) or OWN_SECRET.search(decoded):
         raise InvalidInput(
             "A key of this service is in the address, where others may read it.",
@@ -515,7 +515,7 @@ def _origin(url: httpx2.URL) -> tuple[str, bytes, int | None, bytes]:
 
 def _no_such_url() -> InvalidInput:
     return InvalidInput(
-        "The request's target makes no valid URL at the upstream.",
+        "The request's target is not a valid URL at the upstream.",
         "Send a path beneath /v1, percent-encoded as RFC 3986 says.",
     )
 

@@ -269,7 +269,7 @@ def _price_notes(cases: Sequence[Case], *, options: bool) -> list[str]:
     unwindowed = sum(not case.windowed for case in cases)
     lines: list[str] = []
     if models and not unpriced:
-        lines.append(f"Prices: {', '.join(models)}, as published or given.")
+        lines.append(f"Prices: {', '.join(models)}, as published, recorded or given.")
     if unpriced:
         prices = DEFAULT_PRICES
         lines.append(

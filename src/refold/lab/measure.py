@@ -5,12 +5,14 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import count
 from math import inf
+from multiprocessing.sharedctypes import Synchronized
 from types import ModuleType
 from typing import NamedTuple
 
@@ -38,6 +40,7 @@ MIN_RETAINED = 0.9
 
 _WORTH_A_PROCESS = 400  # messages: fewer are replayed sooner than a process starts
 _MAX_PROCESSES = 8
+_POLL = 0.25  # seconds between looks at how far the processes are
 _SAFE_PATH = "PYTHONSAFEPATH"
 _SAME = 0.005
 
@@ -78,6 +81,12 @@ class Job:
     def policies(self) -> tuple[str, ...]:
         return self.rules if self.profile is None else (self.profile.name,)
 
+    @property
+    def requests(self) -> int:
+        """How many requests are replayed, under all policies together."""
+        answers = (b'"kind":"response"' in payload for payload in self.case.recording.payloads)
+        return sum(answers) * len(self.policies)
+
 
 def jobs_for(cases: Sequence[Case], profiles: Sequence[Profile], rules: Sequence[str]) -> list[Job]:
     """A job for the rules and one for each profile, for each session; the longest first."""
@@ -88,17 +97,22 @@ def jobs_for(cases: Sequence[Case], profiles: Sequence[Profile], rules: Sequence
     return sorted(jobs, key=lambda job: len(job.case.recording.messages), reverse=True)
 
 
-def measured(job: Job) -> list[Outcome]:
+def measured(job: Job, on_request: Callable[[], object] = bool) -> list[Outcome]:
     """The figures of a job. A policy that fails reports its error and spoils no other."""
-    return [_outcome(job, name) for name in job.policies]
+    return [_outcome(job, name, on_request) for name in job.policies]
 
 
-def _outcome(job: Job, policy: str) -> Outcome:
+def _outcome(job: Job, policy: str, on_request: Callable[[], object]) -> Outcome:
     case = job.case
     meter = _meter(job.session, case.recording.name, case.measure)
     try:
         made = _policy(job, policy, meter.reader)
-        played = play(case.recording, made, meter.reader, name=policy, conditions=case.conditions)
+        played = play(
+            *(case.recording, made, meter.reader),
+            name=policy,
+            conditions=case.conditions,
+            on_request=on_request,
+        )
         row = meter.row(played)
     except RefoldError as error:
         return Outcome(job.session, policy, error=error.what)
@@ -149,21 +163,36 @@ def _policy(job: Job, policy: str, reader: Reader) -> Policy:
 
 
 def each_measured(
-    jobs: Sequence[Job], max_processes: int = _MAX_PROCESSES
+    jobs: Sequence[Job],
+    max_processes: int = _MAX_PROCESSES,
+    on_requests: Callable[[int], object] | None = None,
 ) -> Iterator[tuple[Job, list[Outcome]]]:
-    """The jobs with their figures as they finish: in processes, if there is enough to do."""
+    """The jobs with their figures as they finish: in processes, if there is enough to do.
+
+    `on_requests` is called with the number of requests replayed so far, also within a job.
+    """
+    report = on_requests or bool
     sessions = {job.session: len(job.case.recording.messages) for job in jobs}
     processes = min(_cores(), len(jobs), max_processes)
     if processes < 2 or sum(sessions.values()) < _WORTH_A_PROCESS:  # noqa: PLR2004 - one is no gain
-        yield from ((job, measured(job)) for job in jobs)
+        replayed = count(1)
+        yield from ((job, measured(job, lambda: report(next(replayed)))) for job in jobs)
         return
     # Not forked: what draws the progress bar is a thread, and threads and forks do not mix.
     spawn = multiprocessing.get_context("spawn")
-    with _without_current_folder(), ProcessPoolExecutor(processes, spawn, _end_quietly) as pool:
-        running = {pool.submit(measured, job): job for job in jobs}
+    with (
+        _without_current_folder(),  # already for the counter, which starts a process for its lock
+        ProcessPoolExecutor(
+            processes, spawn, _begin_process, (requests := spawn.Value("Q", 0),)
+        ) as pool,
+    ):
+        running = {pool.submit(_measured_in_process, job): job for job in jobs}
         try:
-            for future in as_completed(running):
-                yield running.pop(future), future.result()
+            while running:
+                finished, _ = wait(running, _POLL if on_requests else None, FIRST_COMPLETED)
+                report(requests.value)
+                for future in finished:
+                    yield running.pop(future), future.result()
         except BrokenProcessPool as error:
             raise InvalidInput(
                 "The system ended a replay, probably because memory ran out.",
@@ -172,6 +201,27 @@ def each_measured(
         finally:
             # Waited for: the interpreter would end while the pool's thread still closes its pipes.
             pool.shutdown(cancel_futures=True)
+
+
+_counter: "Synchronized[int] | None" = None
+"""In a process of the pool: the requests that all of them have replayed."""
+
+
+def _begin_process(counter: "Synchronized[int]") -> None:
+    global _counter  # noqa: PLW0603 - a pool has no other way to give its processes something
+    _counter = counter
+    # Ctrl-C ends a replay without a traceback; the command itself reports the interruption.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _measured_in_process(job: Job) -> list[Outcome]:
+    return measured(job, _count)
+
+
+def _count() -> None:
+    if _counter is not None:
+        with _counter.get_lock():
+            _counter.value += 1
 
 
 @contextmanager
@@ -202,11 +252,6 @@ def _cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def _end_quietly() -> None:
-    # Ctrl-C ends a replay without a traceback; the command itself reports the interruption.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @dataclass(frozen=True, slots=True)

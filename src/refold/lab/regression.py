@@ -385,4 +385,6 @@ def _profile_of(before: Expectations) -> Profile:
         return Profile.model_validate(nested(values))
     except ValidationError as error:
         fix = "Write a new file: refold ci --update"
-        raise InvalidInput("The values in the file are no profile of this version.", fix) from error
+        raise InvalidInput(
+            "The values in the file are not a profile of this version.", fix
+        ) from error

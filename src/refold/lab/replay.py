@@ -5,7 +5,7 @@ causes, and it underestimates absolute cost: compare replays with one another.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from time import perf_counter
@@ -149,25 +149,30 @@ def requests_of(
         first, touched = False, message.at or asked or touched
 
 
-def play(
+def play(  # noqa: PLR0913 - the rest by name
     recording: Recording,
     policy: Policy,
     reader: Reader,
     *,
     name: str = "",
     conditions: Conditions = NO_CONDITIONS,
+    on_request: Callable[[], object] = bool,
 ) -> Replay:
-    """Play the recording under the policy."""
+    """Play the recording under the policy; `on_request` is called after each of its requests."""
     with ExitStack() as resources:
         if isinstance(policy, _Closable):
             resources.callback(policy.close)
-        requests = _requests(recording, policy, reader, conditions)
+        requests = _requests(recording, policy, reader, conditions, on_request)
     marks = tuple(policy.marks) if isinstance(policy, _Marking) else ()
     return Replay(recording, name or type(policy).__name__, requests, marks)
 
 
 def _requests(
-    recording: Recording, policy: Policy, reader: Reader, conditions: Conditions
+    recording: Recording,
+    policy: Policy,
+    reader: Reader,
+    conditions: Conditions,
+    on_request: Callable[[], object],
 ) -> tuple[Request, ...]:
     cold = dict(requests_of(recording, reader, conditions.lifetime))
     payloads = recording.payloads
@@ -199,6 +204,7 @@ def _requests(
                     own_usage=policy.usage() if isinstance(policy, ModelCaller) else Usage(0),
                 )
             )
+            on_request()
         answered.update(call for call, _ in message.returns)
     return tuple(requests)
 

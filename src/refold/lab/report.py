@@ -335,12 +335,13 @@ class Case:
 
 
 def case_of(recording: Recording, options: CaseOptions) -> Case:
-    """The session with the options, else with what the catalog says about its model."""
+    """The session with the options, else what the catalog says of its model, else its file."""
     models = Counter(message.model for message in recording.messages if message.model)
     model = models.most_common(1)[0][0] if models else ""
     facts = facts_of(model, options.models) if options.models else _facts(model)
-    prices = options.prices or _prices_in(facts)
-    window = options.window or facts.window or ASSUMED_WINDOW
+    recorded = recording.prices or Prices()
+    prices = options.prices or _all_prices(facts.prices) or _all_prices(recorded)
+    window = options.window or facts.window or recording.limit
     fixed = options.fixed
     if fixed is None:
         fixed = recorded_prefix(recording, Reader(o200k()))
@@ -348,10 +349,10 @@ def case_of(recording: Recording, options: CaseOptions) -> Case:
         recording,
         model,
         prices or DEFAULT_PRICES,
-        window,
-        options.threshold or min(THRESHOLD, int(window * _FULL)),
+        window or ASSUMED_WINDOW,
+        options.threshold or min(THRESHOLD, int((window or ASSUMED_WINDOW) * _FULL)),
         priced=prices is not None,
-        windowed=bool(options.window or facts.window),
+        windowed=bool(window),
         set_by_user=options.threshold is not None,
         conditions=Conditions(fixed, options.lifetime),
     )
@@ -359,11 +360,11 @@ def case_of(recording: Recording, options: CaseOptions) -> Case:
 
 def prices_of(model: str) -> Prices | None:
     """The published prices, with the input's for a missing cache price; None if unknown."""
-    return _prices_in(_facts(model))
+    return _all_prices(_facts(model).prices)
 
 
-def _prices_in(facts: ModelFacts) -> Prices | None:
-    sent, output, read, write = facts.prices
+def _all_prices(prices: Prices) -> Prices | None:
+    sent, output, read, write = prices
     if sent is None or output is None:
         return None
     return Prices(sent, output, sent if read is None else read, sent if write is None else write)

@@ -22,6 +22,7 @@ from refold.transcripts.recording import (
     beginning,
     newest_lines,
     trimmed,
+    uncompressed,
     value_of,
     whole,
 )
@@ -97,19 +98,17 @@ def session_in_export(name: str, lines: Iterable[bytes]) -> SessionFile:
 
 def _as_one_value(path: Path) -> SessionFile | None:
     """A file that is one JSON value. None: it is another, or no value at all."""
-    size = path.stat().st_size
-    if size > MAX_LINE:
+    data = None if path.stat().st_size > MAX_LINE else whole(path)
+    if data is None:
         if beginning(path)[:1] == b"[":
-            limit = f"{MAX_LINE // _MEGABYTE} MB"
-            why = f"it is one list of {size:,} bytes: more than {limit}"
+            why = f"it is one list of more than {MAX_LINE // _MEGABYTE} MB"
             return SessionFile(str(path), why=why)
         return None
-    data = whole(path)
     try:
         value = value_of(data) if data else None
     except ValueError:
         return None
-    parsed = parse_value(value, path.stem)
+    parsed = parse_value(value, uncompressed(path).stem)
     if parsed is None:
         if isinstance(value, dict) and any(reader.knows(value) for reader in READERS):
             return None  # JSON lines with a single line
@@ -126,7 +125,7 @@ def _as_lines(path: Path) -> SessionFile:
         if lines.long and not records:
             why = f"its lines are longer than {MAX_LINE // _MEGABYTE} MB"
         return SessionFile(str(path), broken=broken, older=lines.older, why=why)
-    recording = reader.parse(records, path.stem)
+    recording = reader.parse(records, uncompressed(path).stem)
     return _replayable(SessionFile(str(path), reader.name, (recording,), broken, lines.older))
 
 
@@ -151,5 +150,5 @@ def _replayable(file: SessionFile) -> SessionFile:
         skipped.update(recording.skipped)
         if any(b'"kind":"response"' in payload for payload in short.payloads):
             sessions.append(short)
-    why = "" if sessions else "it holds no answer of a model"
+    why = "" if sessions else "it has no answer of a model"
     return replace(file, recordings=tuple(sessions), older=older, skipped=dict(skipped), why=why)

@@ -110,7 +110,7 @@ def check_meaning(outline: Outline, entry: Entry, controls: Iterable[Entry]) -> 
             ):
                 raise InvalidEntry(
                     f"Fold {fold} does not stand in the view.",
-                    "Take back the folds that stand over it first.",
+                    "Undo the folds above it first.",
                 )
         case _:
             pass
@@ -128,7 +128,7 @@ def _check_spans(outline: Outline, head: int, spans: tuple[Span, ...]) -> None:
     if not spans or subtract(spans, outline.on_line(head)):
         raise InvalidEntry(
             "The fold would replace entries that are not on the session's line.",
-            "Read the session again and fold what its view holds now.",
+            "Read the session again, and fold what its view contains now.",
         )
 
 

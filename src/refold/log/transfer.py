@@ -335,7 +335,7 @@ class _Reader:
         version = fields.get("refold")
         if type(version) is not int or version < 1:
             raise self._wrong(
-                "does not begin an exported session.",
+                "is not the start of an exported session.",
                 "Check that it is a file that `refold export` wrote.",
             )
         if version > FORMAT:

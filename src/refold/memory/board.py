@@ -206,7 +206,7 @@ class Board:
         """Add a fact. Adding it again changes nothing."""
         fact = as_fact(text)
         if not fact:
-            raise InvalidInput("There is nothing to put on the board.", "Say it in a few words.")
+            raise InvalidInput("There is nothing to put on the board.", "Write it in a few words.")
         await self.change(Change(add=(NewFact(fact),)))
         facts = (await self.state()).facts
         return next(one for one in facts if _normalize(one.text) == _normalize(fact))

@@ -146,7 +146,7 @@ async def _read(
         why = one_line(without_secrets(f"{type(error).__name__}: {error}"), _MAX_REASON)
         raise NotRemembered(
             f"{rem.name} did not read the session: {why}",
-            "See whether it answers otherwise, and try again; what was read is kept.",
+            "Check that it answers elsewhere, and try again; what was read so far is saved.",
         ) from error
     return tool.change, usage
 

@@ -273,7 +273,7 @@ def _parent(folder: Path) -> int:
         return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise NotRemembered(
-            f"There is no folder {folder}.", "Make it, or give memory another one."
+            f"There is no folder {folder}.", "Create it, or give memory another folder."
         ) from error
 
 
@@ -299,7 +299,7 @@ def _lock(file: int, path: Path, patience: float) -> None:
             if monotonic() > until:
                 raise NotRemembered(
                     f"Another process has held {path} for {patience:g} seconds.",
-                    "Look for a process that is stuck while it writes to memory, and end it.",
+                    "Find the process that is stuck while writing to memory, and end it.",
                 ) from None
         else:
             return

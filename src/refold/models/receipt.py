@@ -127,6 +127,14 @@ class Receipt:
         return self.paid + self.over_window_cost + self.older_cost
 
     @property
+    def everything(self) -> float:
+        """What all of it would have cost with the whole history; what cannot be compared, as paid.
+
+        That is what sending everything costs wherever one figure is shown for it.
+        """
+        return self.billed - self.debt
+
+    @property
     def debt(self) -> float:
         """Paid less whole; negative where Refold saved something."""
         return self.paid - self.whole

@@ -87,7 +87,7 @@ class Page:
 
 
 async def spans_of_fold(log: Log, session: str, seq: int) -> tuple[Span, ...]:
-    """The spans that the fold at `seq` stands for; none if there is no fold."""
+    """The spans that the fold at `seq` stands for; none if there is not a fold."""
     for entry in await log.read(session, Span(seq, seq)):
         value = CODEC.decode(entry)
         if isinstance(value, FoldCompleted):
@@ -212,7 +212,7 @@ def part_ref(reference: str) -> PartRef:
     """The part that a reference names: `[…archived: 9000 chars, part 12.0]`, or `12.0`."""
     found = _PART.search(reference)
     if found is None:
-        raise InvalidInput("That names no part.", "Give it as in the reference, such as 12.0.")
+        raise InvalidInput("That names no part.", "Name it as in the reference, such as 12.0.")
     return PartRef(int(found[1]), int(found[2]))
 
 
@@ -242,7 +242,7 @@ async def read_part(  # noqa: PLR0913 - a place, and how much of it for whom
             return _cut(label(shape), shape.text, start, chars)
     raise InvalidInput(
         f"There is no part {part.seq}.{part.index} to be read.",
-        "Give it as in the reference, such as 12.0.",
+        "Name it as in the reference, such as 12.0.",
     )
 
 

@@ -342,7 +342,7 @@ class Keyring:
         tick: Callable[[], float] = time.monotonic,
     ) -> None:
         if log.tenant != TENANT:
-            raise InvalidInput("That is no log of the service's own tenant.", "Use keyring_of.")
+            raise InvalidInput("That is not a log of the service's own tenant.", "Use keyring_of.")
         self._journal = Journal(log, _SESSION, author)
         self.records = KeyRecords()
         self._now = now
@@ -575,8 +575,8 @@ def check_tenant(tenant: str) -> None:
 
 def _check(roles: Collection[Role], name: str, until: int | None, now: int) -> None:
     if not roles or not set(roles) <= set(ROLES):
-        raise InvalidInput("A key has at least one role.", f"They are: {', '.join(ROLES)}.")
+        raise InvalidInput("A key needs at least one role.", f"They are: {', '.join(ROLES)}.")
     if name:
         check_name(name, "key")
     if until is not None and until <= now:
-        raise InvalidInput("A key cannot expire before it is made.", "Name a time to come.")
+        raise InvalidInput("A key cannot expire in the past.", "Give a time in the future.")

@@ -74,7 +74,7 @@ _STATUS: Final[Mapping[type[RefoldError], int]] = {
 _NOT_FOR_CALLERS: Final = (errors.StoreError, errors.MasterKeyWrong, errors.WrittenByNewer)
 """For the operator: callers learn nothing about files and servers."""
 _UNAVAILABLE_FIX: Final = (
-    "Retry after the seconds in Retry-After. If it stays so, ask the operator of this gateway to "
+    "Retry after the seconds in Retry-After. If it keeps failing, ask this gateway's operator to "
     "check its store; with `serve.fail_open` it passes requests on without one."
 )
 _DEFAULT_DIALECT: Final = "/v1/chat/completions"
@@ -96,7 +96,7 @@ def words_of(error: Exception) -> tuple[str, str, str]:
         return error.code, what, _UNAVAILABLE_FIX
     if isinstance(error, _NOT_FOR_CALLERS):
         what = "The service cannot reach or read what it keeps."
-        return error.code, what, "Ask again in a moment; who runs the service finds why in its log."
+        return error.code, what, "Retry in a moment; the service's log says why."
     if isinstance(error, RefoldError) and status_of(error) != HTTPStatus.INTERNAL_SERVER_ERROR:
         return error.code, without_secrets(error.what), without_secrets(error.fix)
     if isinstance(error, HTTPException):

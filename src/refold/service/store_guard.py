@@ -386,7 +386,7 @@ class GuardedEngine:
 
     async def start(self, job: Job) -> bool:
         if not self._guard.available:
-            raise StoreUnavailable("No fold is begun while the store is unavailable.")
+            raise StoreUnavailable("No fold is started while the store is unavailable.")
         return await self._guard.bounded(self._guard.deadline, lambda: self._engine.start(job))
 
     async def wait(self, session: str, fold: UUID, timeout: float | None = None) -> Ended | None:  # noqa: ASYNC109 - part of the protocol

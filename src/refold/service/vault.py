@@ -90,7 +90,7 @@ def _master(text: str) -> bytes:
     if len(key) != _KEY_BYTES:
         raise MasterKeyWrong(
             f"{VARIABLE} holds something that is not a key of {_KEY_BYTES} bytes in base64.",
-            "Make one with `refold keys master-key`.",
+            "Create one with `refold keys master-key`.",
         )
     return key
 
@@ -105,7 +105,7 @@ def _bound(names: Sequence[str]) -> bytes:
 
 
 def _missing() -> MasterKeyWrong:
-    return MasterKeyWrong(f"{VARIABLE} is not set, so no upstream's key can be kept or read.")
+    return MasterKeyWrong(f"{VARIABLE} is not set, so upstreams' keys can't be stored or read.")
 
 
 class Vault:
@@ -143,7 +143,7 @@ class Vault:
 
         def notes() -> list[Note]:
             if (tenant, upstream) not in self._keyring.records.upstreams:
-                raise ApiKeyNotFound("No key is kept for this upstream.")
+                raise ApiKeyNotFound("No key is stored for this upstream.")
             return [note]
 
         await self._keyring.write(notes)

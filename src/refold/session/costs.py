@@ -111,8 +111,7 @@ def day_name(day: int) -> str:
 
 def usage_of(receipt: Receipt) -> dict[str, object]:
     """A receipt as what was used and cost."""
-    unmanaged = receipt.billed - receipt.debt
-    return {**receipt.as_json(), "cost": receipt.billed, "unmanaged": unmanaged}
+    return {**receipt.as_json(), "cost": receipt.billed, "unmanaged": receipt.everything}
 
 
 async def dearer_sessions(log: Log, period: Period) -> dict[str, Receipt]:

@@ -5,6 +5,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
+from pydantic_core import from_json
+
 from refold.errors import InvalidInput, InvalidSetting, ViewTooLarge
 from refold.fold.trigger import while_folding
 from refold.log import (
@@ -65,7 +67,8 @@ async def explanation(  # noqa: PLR0913 - what to explain it for
         log: The log that holds the session.
         session: Its name.
         profile: The profile, by default the session's own.
-        model: The model, by default that of the last request.
+        model: The model, by default that of the last request, or of the newest answer that names
+            one, as in an imported session.
         window: Override the model's window.
         target_tokens: Above how many tokens the past is rewritten, instead of the profile's.
         every: Also cover the entries that the view does not need.
@@ -83,7 +86,7 @@ async def explanation(  # noqa: PLR0913 - what to explain it for
     if visible.outline.record:
         with suppress(InvalidInput):  # forgotten since
             last_model = await _model_at(log, session, visible.outline.record)
-    model = model or last_model or ""
+    model = model or last_model or _recorded_model(visible.entries)
     same = before.plan if before is not None and model == last_model else None
     counter = corrected(counter_for(model), same and same.correction)
     models = {**settings.models, **({model: ModelSettings(window=window)} if window else {})}
@@ -162,6 +165,19 @@ async def last_model(log: Log, session: str) -> str:
         return ""
     with suppress(InvalidInput):  # forgotten since
         return await _model_at(log, session, record)
+    return ""
+
+
+def _recorded_model(entries: Sequence[Entry]) -> str:
+    """The model that the newest answer names: an imported session has no request records."""
+    for entry in reversed(entries):
+        if entry.kind == Message.KIND and not entry.forgotten:
+            with suppress(ValueError):
+                match from_json(entry.body):
+                    case {"model_name": str(name)} if name:
+                        return name
+                    case _:
+                        pass
     return ""
 
 

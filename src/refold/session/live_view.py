@@ -91,7 +91,7 @@ def check_format(name: str, actual: str, expected: str | None) -> None:
     if expected not in (None, actual):
         raise InvalidInput(
             f"Session {name!r} holds {actual} messages, not {expected}.",
-            "A session has one format for life: open another session, or import into one.",
+            "A session's format never changes: open another session, or import into one.",
         )
 
 

@@ -87,7 +87,7 @@ def values_in(file: File) -> Iterator[SettingValue]:
 def _model_items(file: File, value: object) -> list[tuple[str, object]]:
     if not isinstance(value, Mapping):
         raise InvalidSetting(
-            f"In `models` of {printable(file.path)}, {value!r} stands where a table should.",
+            f"In `models` of {printable(file.path)}, {value!r} is where a table should be.",
             'Write [models."openai:gpt-4o"] and window = 128000 below it.',
         )
     return list(cast("Table", value).items())
@@ -123,7 +123,7 @@ def _content(path: Path) -> bytes | None:
     if len(content) > _MAX_BYTES:
         raise InvalidSetting(
             f"{printable(path)} is larger than 1 MB, so its settings are not read.",
-            "Make it smaller, or run this in another folder.",
+            "Shorten it, or run the command in another folder.",
         )
     return content
 

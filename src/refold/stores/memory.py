@@ -75,7 +75,7 @@ class MemoryStore(Store):
 
     def _tenant(self, name: str) -> "_Tenant":
         if self._closed:
-            raise StoreClosed("The store in memory is closed, and what it held is gone.")
+            raise StoreClosed("The store in memory is closed, and its content is gone.")
         if name not in self._tenants:
             self._tenants[name] = _Tenant()
         return self._tenants[name]

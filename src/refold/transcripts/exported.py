@@ -6,8 +6,11 @@ Sessions of the gateway hold messages in their clients' formats, which are read 
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from refold.errors import InvalidMessage
+from refold.log import Used
+from refold.models.receipt import Basis
 from refold.transcripts import messages as make
 from refold.transcripts.builder import (
     DraftMessage,
@@ -41,8 +44,14 @@ def parse_exported(records: Iterable[Json], name: str) -> Recording:
     records = list(records)
     opening = next((record for record in records if record.get("kind") == "session"), Json())
     if (format_ := string(child(opening, "body"), "format")) in _CLIENT_FORMATS:
-        return _ClientFormatParser(wire_for(format_)).recording(records, name)
-    return _parse_native(records, name)
+        recording = _ClientFormatParser(wire_for(format_)).recording(records, name)
+    else:
+        recording = _parse_native(records, name)
+    used = (record for record in reversed(records) if record.get("kind") == Used.KIND)
+    for basis in (Basis.parse(child(record, "body").get("basis")) for record in used):
+        if basis is not None:
+            return replace(recording, prices=basis.prices, limit=basis.limit)
+    return recording
 
 
 def _parse_native(records: Iterable[Json], name: str) -> Recording:

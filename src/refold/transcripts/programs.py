@@ -27,7 +27,14 @@ from refold.transcripts import (
     qwen_code,
 )
 from refold.transcripts.messages import Json
-from refold.transcripts.recording import Recording, all_lines, beginning, value_of, whole
+from refold.transcripts.recording import (
+    Recording,
+    all_lines,
+    beginning,
+    uncompressed,
+    value_of,
+    whole,
+)
 
 MAX_LINE: Final = 256 << 20
 """Bytes of one line that an import reads, or of a file that is one JSON value."""
@@ -127,7 +134,8 @@ def read_session(path: Path) -> SessionFile:
     """The session in a file of JSON, from its first message to its last."""
     if why := why_unreadable(path):
         return SessionFile(path, why=why)
-    name = path.parent.name if path.stem == "events" else path.stem
+    name = uncompressed(path).stem
+    name = path.parent.name if name == "events" else name
     lines = _Lines(path)
     try:
         records = iter(lines)

@@ -1,10 +1,14 @@
 """Recorded sessions: read from files of any origin within bounded memory, and written to a log."""
 
 import codecs
+import errno
+import zlib
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from gzip import BadGzipFile, GzipFile
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -12,7 +16,7 @@ from pydantic import JsonValue
 from pydantic_core import from_json
 
 from refold.log import Author, Draft, Log, Message, Opened, Origin, wall_clock
-from refold.models import Usage
+from refold.models import Prices, Usage
 from refold.transcripts import messages as make
 from refold.transcripts.messages import Json
 
@@ -26,6 +30,8 @@ MAX_MESSAGES: Final = 6_000
 """Messages of one session; the time of a replay grows with their square."""
 MAX_BYTES: Final = 16 * 2**20
 """Bytes of one session's messages: about four million tokens."""
+MAX_UNPACKED: Final = 4 * 2**30
+"""Bytes that a compressed file may unpack to: a bomb takes seconds, not a day."""
 
 _BATCH = 200
 _CHUNK = 2**20
@@ -36,6 +42,7 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _PADDING = b" \t\r\n\0"  # after a crash, files end with NUL bytes
+_GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +70,10 @@ class Recording:
     """None where the file says nothing of it."""
     title: str = ""
     """What the program calls the session, if it does."""
+    prices: Prices | None = None
+    """Those of its newest request, where the file has them; as for `limit`."""
+    limit: int = 0
+    """Maximum tokens of a request; 0 where the file does not say."""
 
     @property
     def payloads(self) -> tuple[bytes, ...]:
@@ -103,6 +114,50 @@ def _moment(milliseconds: int) -> datetime:
 # them. UTF-16 and UTF-32 need a byte order mark.
 
 
+class _Unpacked(GzipFile):
+    """A compressed file: its faults are OSErrors, and what it unpacks to is bounded."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        # Not `read`, which loses what comes before a missing end: the program may be writing it.
+        try:
+            return self._bounded(super().read1, size)
+        except EOFError:
+            return b""
+
+    def readline(self, size: int | None = -1) -> bytes:
+        try:
+            return self._bounded(super().readline, size)
+        except EOFError as error:
+            raise self._fault("its end is missing") from error
+
+    def _bounded(self, read: Callable[[int], bytes], size: int | None) -> bytes:
+        if self.tell() > MAX_UNPACKED:
+            raise self._fault(f"it unpacks to more than {MAX_UNPACKED >> 30} GB")
+        try:
+            return read(-1 if size is None else size)
+        except zlib.error as error:
+            raise self._fault("its compressed data is damaged") from error
+
+    def _fault(self, why: str) -> OSError:
+        return BadGzipFile(errno.EINVAL, why, self.name)
+
+
+@contextmanager
+def opened(path: Path) -> Generator[BinaryIO | GzipFile]:
+    """The file to read; one that is compressed with gzip is unpacked on the way."""
+    with path.open("rb") as file:
+        if file.peek(len(_GZIP)).startswith(_GZIP):
+            with _Unpacked(str(path), fileobj=file) as unpacked:
+                yield unpacked
+        else:
+            yield file
+
+
+def uncompressed(path: Path) -> Path:
+    """The path without the ending that gzip adds to a name."""
+    return path.with_suffix("") if path.suffix == ".gz" else path
+
+
 @dataclass(frozen=True, slots=True)
 class Lines:
     """The newest lines of a file, and how many others it has."""
@@ -118,7 +173,7 @@ def newest_lines(path: Path, *, max_line: int = MAX_LINE, max_size: int = MAX_LI
     """The newest lines of a file that are not empty."""
     lines = deque[bytes]()
     size = long = older = 0
-    with path.open("rb") as file:
+    with opened(path) as file:
         for line in _lines(_chunks(file), max_line):
             if line is None:
                 long += 1
@@ -133,20 +188,20 @@ def newest_lines(path: Path, *, max_line: int = MAX_LINE, max_size: int = MAX_LI
 
 def all_lines(path: Path, *, max_line: int) -> Iterator[bytes | None]:
     """The lines of a file that are not empty, in order; None for one that is too long."""
-    with path.open("rb") as file:
+    with opened(path) as file:
         yield from _lines(_chunks(file), max_line)
 
 
 def beginning(path: Path) -> bytes:
     """The first characters of a file, as UTF-8."""
-    with path.open("rb") as file:
+    with opened(path) as file:
         return next(_chunks(file, 4096), b"").lstrip(_PADDING)
 
 
 def whole(path: Path, *, max_size: int = MAX_LINE) -> bytes | None:
     """All of a file as UTF-8, without the white space around it; None where it is too long."""
     data = bytearray()
-    with path.open("rb") as file:
+    with opened(path) as file:
         for chunk in _chunks(file):
             data += chunk
             if len(data) > max_size:
@@ -193,7 +248,7 @@ def _line(data: bytearray, max_line: int, *, too_long: bool) -> Iterator[bytes |
         yield line
 
 
-def _chunks(file: BinaryIO, size: int = _CHUNK) -> Iterator[bytes]:
+def _chunks(file: BinaryIO | GzipFile, size: int = _CHUNK) -> Iterator[bytes]:
     """The file as UTF-8, without its byte order mark."""
     data = file.read(size)
     marks = (pair for pair in _BYTE_ORDER_MARKS if data.startswith(pair[0]))

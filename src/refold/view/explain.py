@@ -78,6 +78,7 @@ class Explanation(Findings):
                 "name": self.session,
                 "title": self.title,
                 "format": self.format,
+                "program": self.program,
                 "scope": self.scope,
                 "head": self.head,
                 "messages": len(self.lines),
@@ -145,6 +146,7 @@ def explain(  # noqa: PLR0913 - what must be there comes first, the rest by name
         inserts=inserts_of(inputs, plan),
         unlisted=unlisted(inputs, lines, given),
         context=context,
+        program=info.origin.program if info and info.origin else None,
     )
 
 
@@ -185,7 +187,8 @@ def _head(findings: Findings, width: int) -> Iterator[Text]:
     yield (Piece(name, "strong"),)
     facts = [
         counted(len(findings.lines), "message", "messages"),
-        findings.format,
+        # An import converts each agent's messages to one format, which says nothing of the agent.
+        f"from {findings.program}" if findings.program else findings.format,
         f"profile {findings.profile}",
         f"model {findings.model or 'not named'}",
     ]

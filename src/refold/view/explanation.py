@@ -183,6 +183,8 @@ class Findings:
     unlisted: tuple[Omission, ...]
     """Entries that are not shown and were not read: some may be messages."""
     context: Context = Context()  # noqa: RUF009 - it is a tuple
+    program: str | None = None
+    """The agent that recorded the session, such as `claude`; None if it says none."""
 
     @property
     def window(self) -> int:

@@ -162,7 +162,8 @@ class Calibration(BaseModel):
             return cls.model_validate_json(text)
         except ValidationError as error:
             raise InvalidInput(
-                f"This is no calibration: {error.errors()[0]['msg']}.", "Start with Calibration()."
+                f"This is not a calibration: {error.errors()[0]['msg']}.",
+                "Start with Calibration().",
             ) from error
 
 

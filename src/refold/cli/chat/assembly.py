@@ -176,7 +176,7 @@ def _choose_model(
 def _resumed_choice(stored: Endpoint, settings: Settings) -> Choice:
     if stored.base_url and not is_trusted(stored.base_url, os.environ):
         raise NoModel(
-            f"None of your chats has used {stored.base_url} before, so it may be somebody else's.",
+            f"None of your chats has used {stored.base_url} before, so it may not be yours.",
             f"If you trust it, name it yourself: --base-url {stored.base_url}.",
         )
     choice = chosen_model(stored.model, settings, os.environ, base_url=stored.base_url)

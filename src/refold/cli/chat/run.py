@@ -188,10 +188,10 @@ def chat(  # noqa: PLR0913 - an option each
     store: StoreOption = STORE,
     tenant: TenantOption = TENANT,
 ) -> None:
-    """Talk with a model, and see and steer what it remembers.
+    """Chat with a model, and see and control what is in its context.
 
-    It takes the first key it finds (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY and others),
-    or a server on this machine. Without either: `refold demo`.
+    It uses the first API key that it finds (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY and
+    others), or a model server on this machine. If you have neither, try `refold demo`.
 
     Example: refold chat --files . --resume
     """
@@ -213,7 +213,7 @@ def _with_input(prompt: str | None) -> str:
     text = "\n\n".join(part for part in (prompt, piped) if part)
     with wrong_usage():
         if not text:
-            raise InvalidInput("There is nothing to say.", 'Say it with -p "…", or through a pipe.')
+            raise InvalidInput("The message is empty.", 'Say it with -p "…", or through a pipe.')
     return text
 
 

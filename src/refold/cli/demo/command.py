@@ -24,10 +24,10 @@ def demo(
         ),
     ] = "",
 ) -> None:
-    """Watch a conversation that is longer than its model's window: no key is needed.
+    """Watch a conversation outgrow its model's window and continue. No key is needed.
 
-    A written conversation is played through the real thing: folds are made, counted and priced as
-    they are in yours. At the end it is asked for a detail that was folded away long before.
+    A scripted conversation runs through the real code: folds are made, counted and priced as in
+    your own sessions. At the end, the user asks for a detail that was folded long before.
 
     Example: refold demo
     """

@@ -15,6 +15,8 @@ from refold.cli.demo.script import DETAIL, INSTRUCTIONS, PROMPTS, WINDOW, script
 from refold.fold.extractive import BY as THE_LOG
 from refold.integrations.pydantic_ai import Refold, SessionEvent
 from refold.log import CODEC, Entry, FoldCompleted, FoldStarted, Message, Store, Used
+from refold.models.accounts import receipt_of
+from refold.models.receipt import Receipt
 from refold.recall.text import entry_text, wire_of
 
 SESSION = "demo"
@@ -61,7 +63,7 @@ class RequestTotals:
     tokens_sent: int
     largest_request: int
     dollars: float | None
-    """None where no price is known."""
+    """As on the session's receipt; None where no price is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +113,12 @@ class Played:
         largest = f"{with_.largest_request:,} tokens, not {without.largest_request:,}"
         yield f"  largest request  {largest}"
         yield f"  sent in all      {with_.tokens_sent:,} tokens, not {without.tokens_sent:,}"
-        cost = f"unknown: no prices of {self.priced_as} are at hand"
-        if with_.dollars is not None and without.dollars is not None:
-            cost = f"${with_.dollars:.3f}; for everything ${without.dollars:.3f} "
-            cost += f"({self.priced_as}, cache counted)"
-        yield f"  cost             {cost}"
+        if with_.dollars is None or without.dollars is None:
+            yield f"  cost             unknown: no prices are known of {self.priced_as}"
+        else:
+            cost = f"${with_.dollars:.3f}, and ${without.dollars:.3f} for everything"
+            yield f"  cost             {cost} (prices of {self.priced_as})"
+            yield "                   what is too long for the model counts as paid in both"
         detail = self.detail
         yield f"  found again      {detail.found or 'nothing'}"
         if detail.found:
@@ -206,10 +209,13 @@ async def play(
                 async for event in events:
                     recorder.record(event)
         entries = await memory.log.read(session)
-    return _measure(session, entries, recorder, time.monotonic() - started)
+        receipt = await receipt_of(memory.log, session)
+    return _measure(session, entries, receipt, recorder, time.monotonic() - started)
 
 
-def _measure(session: str, entries: list[Entry], heard: _Recorder, seconds: float) -> Played:
+def _measure(
+    session: str, entries: list[Entry], receipt: Receipt, heard: _Recorder, seconds: float
+) -> Played:
     used = [value for value in map(CODEC.decode, entries) if isinstance(value, Used)]
     unmanaged: list[Any] = [one.unmanaged for one in used]
     texts = {entry.seq: _text(entry) for entry in entries if entry.kind == Message.KIND}
@@ -220,8 +226,8 @@ def _measure(session: str, entries: list[Entry], heard: _Recorder, seconds: floa
         turns=len(heard.answers),
         requests=len(used),
         folds=tuple(_folds(entries, heard)),
-        with_refold=_totals([one.usage for one in used], [one.cost for one in used]),
-        without=_totals(unmanaged, [usage.get("cost") for usage in unmanaged]),
+        with_refold=_totals([one.usage for one in used], receipt.cost),
+        without=_totals(unmanaged, receipt.cost and receipt.everything),
         refused_from_turn=_refused_from(entries),
         priced_as=PRICED_AS,
         detail=_detail(texts, heard),
@@ -256,11 +262,9 @@ def _folds(entries: Iterable[Entry], heard: _Recorder) -> Iterable[Folded]:
                 continue
 
 
-def _totals(usages: Sequence[Any], costs: Sequence[float | None]) -> RequestTotals:
+def _totals(usages: Sequence[Any], dollars: float | None) -> RequestTotals:
     sizes = [int(usage["input"]) for usage in usages]
-    priced = [cost for cost in costs if cost is not None]
-    dollars = round(sum(priced), 6) if len(priced) == len(costs) else None
-    return RequestTotals(sum(sizes), max(sizes), dollars)
+    return RequestTotals(sum(sizes), max(sizes), None if dollars is None else round(dollars, 6))
 
 
 def _refused_from(entries: Iterable[Entry]) -> int | None:

@@ -205,7 +205,7 @@ def _install_codex(text: str) -> str:
     if _count_toml(added) != len(_EVENTS) or _without_ours(_toml(added)) != _toml(rest):
         raise InvalidInput(
             "Hooks cannot be added to it without changing yours.",
-            "Move the hooks in it to hooks.json beside it, and try again.",
+            "Move its hooks to hooks.json in the same folder, and try again.",
         )
     return added
 
@@ -296,7 +296,7 @@ def opencode_path() -> Path:
 def plugin_text(text: str) -> str:
     """The plugin of this version; of the one that is there, it keeps whether it adds recall."""
     if text.strip() and not text.startswith(_PLUGIN_LINE):
-        raise InvalidInput("It is a plugin of somebody else.", "Rename it and try again.")
+        raise InvalidInput("It is another program's plugin.", "Rename it and try again.")
     template = files("refold.cli.hooks").joinpath("opencode_plugin.js").read_text(encoding="utf-8")
     plugin = template.replace('["COMMAND"]', json.dumps(command("opencode")))
     recall = _PLUGIN_RECALL.search(text)

@@ -33,7 +33,7 @@ hooks = typer.Typer(
 AgentArgument = Annotated[
     str, typer.Argument(metavar="AGENT", help=", ".join(AGENTS), show_default=False)
 ]
-YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Change the file without a question.")]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Change the file without asking.")]
 
 
 @hooks.command()
@@ -50,11 +50,11 @@ def install(
     ] = None,
     yes: YesOption = False,
 ) -> None:
-    """Let an agent call Refold at the end of a turn and after it compacts.
+    """Make an agent call Refold after each turn and after each compaction.
 
-    The log then has the agent's sessions. After a compaction the model is shown the user's words
-    and the facts, quoted by code. Its model can search the log, too, if you agree to that. Each
-    change is shown first, and a backup of the file is kept.
+    The agent's sessions are then in the log. After the agent compacts, its model gets the user's
+    own words and the facts back, quoted from the log. With your consent, the model can also search
+    the log. Each change is shown first, and the file is backed up.
 
     Example: refold hooks install claude
     """
@@ -75,9 +75,9 @@ def install(
 
 @hooks.command()
 def uninstall(agent: AgentArgument, *, yes: YesOption = False) -> None:
-    """Take Refold's hooks and its MCP server out of an agent's settings; all else stays.
+    """Remove Refold's hooks and MCP server from an agent's settings, and nothing else.
 
-    The log keeps what it has.
+    Sessions in the log stay.
 
     Example: refold hooks uninstall claude
     """

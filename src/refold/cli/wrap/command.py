@@ -50,7 +50,10 @@ def wrap(  # noqa: PLR0913 - an option each
         bool, typer.Option("--keep/--no-keep", help="Keep the conversation in the store.")
     ] = True,
     show: Annotated[
-        bool, typer.Option("--print", help="Show what the agent would be given, and start nothing.")
+        bool,
+        typer.Option(
+            "--print", help="Show the variables and flags for the agent, and start nothing."
+        ),
     ] = False,
     as_json: Annotated[
         bool,
@@ -65,7 +68,7 @@ def wrap(  # noqa: PLR0913 - an option each
     """Run a coding agent behind a gateway of its own, which keeps and compacts its conversation.
 
     The agent works as usual, with its own login, in this terminal. It gets the gateway's address
-    by variables and flags of its own process: no file is changed, and the gateway ends with the
+    through environment variables and flags: no file is changed, and the gateway stops with the
     agent. Its model can search and reread what was compacted.
 
     Example: refold wrap claude

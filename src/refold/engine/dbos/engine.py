@@ -340,7 +340,9 @@ class DbosEngine:
         if self._warned or any(worker.held for worker in await self._queue.workers()):
             return
         self._warned = True
-        _LOGGER.warning("A fold waits, and no worker is there to make it: start `refold worker`.")
+        _LOGGER.warning(
+            "A fold is waiting, and there is no worker to make it: start `refold worker`."
+        )
 
     async def _stop_worker(self, session: str, fold: UUID) -> None:
         """Have a canceled fold's worker stop making it, and wait until it has."""

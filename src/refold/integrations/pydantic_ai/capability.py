@@ -173,7 +173,7 @@ class Refold(AbstractCapability[Any]):
         log = await self._sessions.open(conversation_id)
         if self._board is None:
             raise InvalidInput(
-                "There is no board to put anything on.",
+                "There is no board to put a note on.",
                 "Give one: Refold(board=branch_of(Path.cwd())).",
             )
         from refold.models.summarizer import RemAgent  # noqa: PLC0415 - slow to import

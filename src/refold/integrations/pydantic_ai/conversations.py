@@ -250,7 +250,7 @@ def _is_complete(records: Sequence[ConversationRecord], limit: int, updated_at: 
 def _check_chain(record: ConversationRecord, new: Sequence[ConversationEntry]) -> None:
     ids = [entry.id for entry in new]
     if new and ([entry.parent_id for entry in new[1:]], record.head_id) != (ids[:-1], ids[-1]):
-        raise InvalidInput("The new entries are no chain that ends at the record's head.")
+        raise InvalidInput("The new entries are not a chain that ends at the record's head.")
 
 
 def _uuid(text: str) -> UUID:

@@ -104,7 +104,9 @@ def _parse_event_id(last_event_id: str | None) -> int | None:
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and len(text) < 16):  # noqa: PLR2004 - below 2**53
-        raise InvalidInput("Last-Event-ID is no entry's place.", "Send the id that came last.")
+        raise InvalidInput(
+            "Last-Event-ID is not an entry's position.", "Send the last id that you received."
+        )
     return int(text)
 
 

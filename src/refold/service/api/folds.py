@@ -104,7 +104,7 @@ async def undo_fold(
     """The messages that it replaced return to the context."""
     outline = (await log.outlined(session)).outline
     if all(each.fold != fold for each in outline.folds):
-        raise InvalidInput("No such fold stands.", _LIST)
+        raise InvalidInput("There is no such fold in effect.", _LIST)
     async with using(service, caller, session) as opened:
         await opened.take_back(fold)
     return await state_of(log, session)

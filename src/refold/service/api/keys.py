@@ -51,7 +51,7 @@ async def list_keys(caller: Admin, service: ServiceDep) -> schemas.Keys:
 async def create_key(caller: Admin, service: ServiceDep, body: NewKey) -> schemas.MadeKey:
     """For the caller's tenant. Only this response contains its secret."""
     if len(service.keyring.keys(caller.tenant)) >= MAX_KEYS:
-        raise LimitReached("The tenant has as many keys as it may have.", 60)
+        raise LimitReached("The tenant has reached its maximum number of keys.", 60)
     until = None if body.days is None else _now() + body.days * _DAY
     issued = await service.keyring.create(
         caller.tenant, body.roles, name=body.name, until=until, by=caller.key
@@ -90,7 +90,7 @@ async def set_upstream_key(
 ) -> schemas.Upstreams:
     """It is stored encrypted, and used for this tenant's requests only."""
     if len(service.vault.names(caller.tenant)) >= MAX_KEYS:
-        raise LimitReached("The tenant has as many upstreams as it may have.", 60)
+        raise LimitReached("The tenant has reached its maximum number of upstreams.", 60)
     await service.vault.put(caller.tenant, upstream, body.key, by=caller.key)
     return _upstreams(service, caller.tenant)
 

@@ -187,5 +187,5 @@ def _invalid(error: RequestValidationError) -> InvalidInput:
     place = ".".join(str(part) for part in first["loc"])
     return InvalidInput(
         f"{place[:_MAX_SHOWN_ERROR]}: {str(first['msg'])[:_MAX_SHOWN_ERROR]}.",
-        "Correct the request; /api/v1/openapi.json says what it may hold.",
+        "Correct the request; its schema is in /api/v1/openapi.json.",
     )

@@ -736,6 +736,7 @@ class Whose(Answer):
     name: Text | None
     title: Text | None
     format: str
+    program: Text | None = Field(description="The agent that recorded it, such as `claude`.")
     scope: Text
     head: int
     messages: int

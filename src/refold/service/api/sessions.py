@@ -292,7 +292,7 @@ async def _check_part(log: Log, session: str, part: PartRef) -> None:
             if part.index < len(shapes):
                 return
     raise InvalidInput(
-        f"There is no part {part.seq}.{part.index}.", "An explanation of a request names them."
+        f"There is no part {part.seq}.{part.index}.", "The explanation of a request lists them."
     )
 
 

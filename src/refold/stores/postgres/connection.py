@@ -304,7 +304,7 @@ _BY_CODE: Final[dict[str, tuple[type[StoreError], str, str | None]]] = {
             "roles use the store. Only the owner can migrate and scrub."
         ),
     ),
-    "42704": (StoreFailed, "knows no role of that name", "Make it first: CREATE ROLE … LOGIN."),
+    "42704": (StoreFailed, "knows no role of that name", "Create it first: CREATE ROLE … LOGIN."),
     "42883": (StoreOutdated, "lacks a function", None),
     "42P01": (StoreOutdated, "lacks a table", None),
     "53100": (StoreFull, "cannot grow: the server's disk is full", None),
@@ -313,7 +313,7 @@ _BY_CODE: Final[dict[str, tuple[type[StoreError], str, str | None]]] = {
     "57014": (
         StoreBusy,
         "took longer than a statement may",
-        "Try again; if it stays so, look at the server's load, or give `Pool(statement=…)` more.",
+        "Try again; if it keeps failing, check the server's load, or raise `Pool(statement=…)`.",
     ),
     "XX001": (StoreCorrupt, "is damaged", None),
     "XX002": (StoreCorrupt, "is damaged", None),
@@ -326,7 +326,7 @@ _REFUSALS: Final = (
 """A refused connection has no code, only a message."""
 _LOST: Final = ("08", "57P01", "57P02", "57P03", "57P05", "25P03")
 _POOL_FIX: Final = (
-    "Try again later; if it stays so, give `Pool(max_size=…)` more, or use fewer tasks."
+    "Try again later; if it keeps failing, give `Pool(max_size=…)` more, or use fewer tasks."
 )
 
 _SILENT_FIX: Final = "See whether the server runs and how busy it is, then try again."

@@ -188,7 +188,7 @@ async def _drain_wal(connection: Connection) -> int:
         raise ErasureUnfinished(
             f"The tables are clean, but {len(left)} write-ahead segments from before are kept by "
             f"{holders}.",
-            "Let go of them (advance or drop the slot, let the archive catch up), and scrub again.",
+            "Release them (advance or drop the slot, let the archive catch up), and scrub again.",
         )
     return len(before)
 

@@ -155,7 +155,7 @@ async def _check_role(connection: Connection, role: str, tenant: str | None) -> 
     found = await (await execute(connection, SQL["role"], (role,))).fetchone()
     if found is None:
         raise InvalidInput(
-            f"The server has no role {role!r}.", "Make it first: CREATE ROLE … LOGIN."
+            f"The server has no role {role!r}.", "Create it first: CREATE ROLE … LOGIN."
         )
     if found[0] and tenant is not None:
         raise InvalidInput(

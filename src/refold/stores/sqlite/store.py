@@ -240,7 +240,10 @@ class SqliteStore(Store):
         if self.path.is_dir():
             raise NotAStore(f"{self.path} is a folder.", "Name a file in it.")
         if not self.path.parent.is_dir():
-            raise StoreNotFound(f"There is no folder {self.path.parent}.", "Make it first.")
+            raise StoreNotFound(
+                f"There is no folder {self.path.parent}.",
+                "Create it first, or choose another path.",
+            )
         if not self._create and not self.path.exists():
             raise StoreNotFound(f"There is no store at {self.path}.")
         size = self.path.stat().st_size if self.path.exists() else None

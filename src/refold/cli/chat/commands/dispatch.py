@@ -24,6 +24,7 @@ from refold.cli.chat.commands.sessions import fork, session, session_names, sess
 from refold.cli.chat.commands.undo import clear, redo, rewind, rewind_values, undo
 from refold.cli.chat.errors import without_keys
 from refold.errors import RefoldError
+from refold.user_files import file_fix
 
 _ALIASES: Final = {"exit": "quit", "q": "quit", "resume": "sessions", "new": "clear"}
 _MAX_COMPLETIONS: Final = 200
@@ -162,10 +163,10 @@ async def run(chat: Chat, line: str) -> None:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         what = f"{where}{error.strerror or error}."
-        say(chat, clean(what), faint("Check the path, or choose another."))
+        say(chat, clean(what), faint(clean(file_fix(error))))
     except Exception as error:  # noqa: BLE001 - whatever it is, the chat goes on
         why = words(without_keys(f"{type(error).__name__}: {error}"), _ERROR_WIDTH)
-        fix = f"/help {command.name} says what it takes; `refold doctor` looks for faults."
+        fix = f"/help {command.name} says what it takes; `refold doctor` checks the installation."
         say(chat, f"/{command.name} failed: {why}", faint(f"The chat goes on. {fix}"))
     chat.surface.refresh()
 

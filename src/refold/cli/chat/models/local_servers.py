@@ -96,7 +96,7 @@ def _no_models(url: str, status: int | None, *, with_key: bool) -> NoModel:
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return NoModel(
             f"The server at {url} is not ready: it answered {status}.",
-            "Try again when its model is loaded; what it logged may say more.",
+            "Try again when its model is loaded; its log may say more.",
         )
     return NoModel(
         f"What answers at {url} lists no models.",
