@@ -71,6 +71,16 @@ def texts_of(value):
             "<task>\nMend it.\n</task>\n<environment_details>\nx\n</environment_details>",
             "Mend it.",
         ),
+        ("<bash-stdout>a.py</bash-stdout><bash-stderr>no b.py</bash-stderr>", ""),
+        ("<bash-input>ls</bash-input>\nMend it.", "Mend it."),
+        ("<local-command-stdout>Set model to x</local-command-stdout>", ""),
+        (
+            "<command-message>plan</command-message>\n<command-name>/plan</command-name>\n"
+            "<command-args>Mend it.</command-args>",
+            "Mend it.",
+        ),
+        ("[Request interrupted by user for tool use]", ""),
+        ("Base directory for this skill: /x/.claude/skills/y\n\nBe kind.", ""),
         ("<div>\nWhy is this not centered?\n</div>", "<div>\nWhy is this not centered?\n</div>"),
         ("Is a < b, and <T> a type?", "Is a < b, and <T> a type?"),
         ("<system-reminder>never closed", "<system-reminder>never closed"),
