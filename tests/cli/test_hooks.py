@@ -311,11 +311,19 @@ def prompt(folder, words, session="s"):
     return json.dumps({**record, "cwd": str(folder)}) + "\n"
 
 
+def answer(folder, words, session="s", **call):
+    blocks = [{"type": "text", "text": words}, {"type": "tool_use", "id": "c1", **call}]
+    message = {"role": "assistant", "id": words, "content": blocks}
+    record = {"type": "assistant", "uuid": words, "sessionId": session, "message": message}
+    return json.dumps({**record, "cwd": str(folder)}) + "\n"
+
+
 def test_what_the_model_would_be_shown_is_printed_and_nothing_kept(terminal, home):
     folder = terminal.folder.resolve()
     projects = home / ".claude/projects/x"
     output = "<bash-stdout></bash-stdout><bash-stderr>blue whale</bash-stderr>"
     words = prompt(folder, "Never push to main.") + prompt(folder, output)
+    words += answer(folder, "Now.", name="Read", input={"file_path": "src/depot_map.py"})
     put(projects / "s.jsonl", words)
     other = put(projects / "o.jsonl", prompt("/elsewhere", "Paint it red.", "o"))
     before = {*terminal.folder.rglob("*")}
@@ -324,6 +332,8 @@ def test_what_the_model_would_be_shown_is_printed_and_nothing_kept(terminal, hom
     assert "Never push to main." in shown
     assert "blue whale" not in shown
     assert "bash-std" not in shown
+    assert "src/depot_map.py" in shown
+    assert "file_path" not in shown
     assert "Paint it red." not in shown
     assert "Paint it red." in terminal.does("hooks", "preview", "claude", str(other))
     assert {*terminal.folder.rglob("*")} == before

@@ -75,8 +75,7 @@ def texts_of(value):
         ("<bash-input>ls</bash-input>\nMend it.", "Mend it."),
         ("<local-command-stdout>Set model to x</local-command-stdout>", ""),
         (
-            "<command-message>plan</command-message>\n<command-name>/plan</command-name>\n"
-            "<command-args>Mend it.</command-args>",
+            "<command-name>/plan</command-name>\n<command-args>Mend it.</command-args>",
             "Mend it.",
         ),
         ("[Request interrupted by user for tool use]", ""),

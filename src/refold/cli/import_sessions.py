@@ -37,6 +37,8 @@ _QUIET_SECONDS: Final = 10
 _MB: Final = 1_000_000
 _DAY: Final = 86_400
 _SUFFIXES: Final = frozenset({".json", ".jsonl", ".db"})
+_SNAPSHOTS: Final = "rewind-file-snapshots"
+"""Where Copilot CLI has copies of the user's files, beside a session."""
 
 
 @dataclass
@@ -98,7 +100,11 @@ def sources(name: str, path: str | None) -> list[Source]:
         paths = [Path(path)] if path is not None else PROGRAMS[program].paths()
         for missing in (one for one in paths if not one.exists()):
             raise FileNotFoundError(2, "No such file or folder", str(missing))
-        files = [file for file in files_in(paths) if file in paths or file.suffix in _SUFFIXES]
+        files = [
+            file
+            for file in files_in(paths)
+            if file in paths or (file.suffix in _SUFFIXES and _SNAPSHOTS not in file.parts)
+        ]
         if files:
             size = sum(map(_size, files))
             found.append(Source(program, tuple(paths), tuple(files), size))

@@ -296,13 +296,16 @@ def single_spaced(text: str) -> str:
 # Names and arguments that may be those of one call, rewritten by a client.
 
 
+_ALPHANUMERIC: Final = re.compile(r"[^\W_]+")
+
+
 def is_unique(name: str) -> bool:
     """Whether an id can name one call among all conversations.
 
     Some servers count (`call_0`, `functions.read:3`): such an id is shared by every conversation.
     Words and counters say nothing; what is left must be long enough to be random.
     """
-    pieces = "".join(char if char.isalnum() else " " for char in name).split()
+    pieces = _ALPHANUMERIC.findall(name)
     return sum(len(piece) for piece in pieces if _is_random(piece)) >= _MIN_UNIQUE
 
 

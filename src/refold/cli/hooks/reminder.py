@@ -5,17 +5,19 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from pydantic_core import from_json
+
 from refold.cli.hooks.recall import SERVER, has_recall
 from refold.cli.options import STORE, store_at
 from refold.errors import InvalidInput, RefoldError, TransferError
 from refold.fold.extractive import extractive_summary
-from refold.fold.material import gather
+from refold.fold.material import Passage, gather
 from refold.fold.replace import render_summary
 from refold.log import DEFAULT_TENANT, Entry, Log, Store
 from refold.settings import load_settings
@@ -191,10 +193,21 @@ async def reminder_of(log: Log, name: str, agent: str) -> str:
         ledger_tokens=int(room * _NAMES_SHARE),
         user_chars=limit // 2,
     )
-    [shown] = render_summary(summary, values, _Size(units)).shown
+    kept = {*_tool_names(material.passages)}
+    [shown] = render_summary(summary, values, _Size(units), kept=kept).shown
     # The first paragraph is for requests that show a fold in place of messages.
     blocks = shown.text.partition("\n\n")[2]
     return f"{opening}\n\n{blocks}" if blocks else ""
+
+
+def _tool_names(passages: Iterable[Passage]) -> Iterator[str]:
+    """The names of tools and of their arguments: the agent shows them with its tools."""
+    for shape in (shape for passage in passages for shape in passage.shapes):
+        if shape.kind == "call":
+            yield shape.tool or ""
+            with suppress(ValueError):
+                arguments = from_json(shape.text)
+                yield from arguments if isinstance(arguments, dict) else ()
 
 
 def _search(name: str, agent: str) -> str:
