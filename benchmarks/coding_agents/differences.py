@@ -18,7 +18,7 @@ from benchmarks.coding_agents.wrapped import WRAP, as_usual, run_agent, without_
 from refold.testing.upstream import Got, Reply, RequestChecker, ScriptedUpstream
 
 _CALLS: Final = 3
-_VOLATILE: Final = re.compile(r"[0-9a-f]+(?:-[0-9a-f]+)+|[0-9a-f]{6,}|[0-9]+")
+_VOLATILE: Final = re.compile(r"ses_\w+|[0-9a-f]+(?:-[0-9a-f]+)+|[0-9a-f]{6,}|[0-9]+")
 """Ids and numbers."""
 _SHOWN: Final = 100
 """Columns of a line that is only in one of two requests."""
@@ -82,9 +82,11 @@ def _compared(one: Got, other: Got) -> Iterator[str]:
     for name in sorted({*one.body, *other.body}):
         before, after = one.body.get(name), other.body.get(name)
         if name == "tools":
-            names = [{_name(tool) for tool in value or ()} for value in (before, after)]
-            yield from (f"tool {tool}: not with wrap" for tool in sorted(names[0] - names[1]))
-            yield from (f"tool {tool}: with wrap only" for tool in sorted(names[1] - names[0]))
+            tools = [{_name(tool): tool for tool in value or ()} for value in (before, after)]
+            for tool in sorted(tools[0].keys() | tools[1].keys()):
+                before, after = (each.get(tool) for each in tools)
+                if before != after:
+                    yield f"tool {tool}: {_presence(before, after)}"
         elif before != after:
             yield f"field {name}: {_presence(before, after)}"
             lines = [{*_lines(value)} for value in (before, after)]

@@ -110,6 +110,8 @@ async def _replay(client: Client, recorded: list[Recorded], folder: Path, result
         keeper = _start(f"sqlite:///{folder / 'refold.db'}", folder, client.command)
         await asyncio.to_thread(keeper.start, [upstream.model_dump(mode="json")], {})
         try:
+            # An agent lists recall's tools before its first request, and waits for them.
+            await http.post(f"{keeper.address}/mcp", json={})
             for nth, each in enumerate(recorded):
                 answer[0] = each.answer
                 ways = [(direct, result.direct), (keeper.address, result.through)]

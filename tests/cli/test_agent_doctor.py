@@ -104,6 +104,16 @@ def test_an_agent_that_is_not_logged_in_has_that_problem_and_no_other(home, word
     assert "not checked" in rows["gateway"].found
 
 
+def test_advice_is_no_version_and_a_key_that_is_set_is_not_asked_for(home, monkeypatch):
+    advice = SILENT.replace('"9.9.9"', '"Agent 9.9.9.\\nRun update to check."')
+    stands_for(home, "qwen", advice.replace("Please sign in.", "No auth type is selected."))
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    rows = rows_of(home, "qwen")
+    assert rows["version"].found == "Agent 9.9.9."
+    assert rows["login"].found == "Qwen Code says: No auth type is selected."
+    assert rows["login"].remedy == "Start qwen and sign in."
+
+
 def test_what_cannot_pass_the_gateway_is_said_with_its_fix(home, monkeypatch):
     stands_for(home, "claude", SILENT)
     monkeypatch.setenv("CLAUDE_CODE_USE_BEDROCK", "1")

@@ -305,6 +305,49 @@ def test_what_stands_beside_a_server_is_not_shown(terminal, home):
     assert "sk-secret" not in with_recall(terminal, "claude")
 
 
+def prompt(folder, words, session="s"):
+    message = {"role": "user", "content": words}
+    record = {"type": "user", "uuid": words, "sessionId": session, "message": message}
+    return json.dumps({**record, "cwd": str(folder)}) + "\n"
+
+
+def answer(folder, words, session="s", **call):
+    blocks = [{"type": "text", "text": words}, {"type": "tool_use", "id": "c1", **call}]
+    message = {"role": "assistant", "id": words, "content": blocks}
+    record = {"type": "assistant", "uuid": words, "sessionId": session, "message": message}
+    return json.dumps({**record, "cwd": str(folder)}) + "\n"
+
+
+def test_what_the_model_would_be_shown_is_printed_and_nothing_kept(terminal, home):
+    folder = terminal.folder.resolve()
+    projects = home / ".claude/projects/x"
+    output = "<bash-stdout></bash-stdout><bash-stderr>blue whale</bash-stderr>"
+    words = prompt(folder, "Never push to main.") + prompt(folder, output)
+    words += answer(folder, "Now.", name="Read", input={"file_path": "src/depot_map.py"})
+    put(projects / "s.jsonl", words)
+    other = put(projects / "o.jsonl", prompt("/elsewhere", "Paint it red.", "o"))
+    before = {*terminal.folder.rglob("*")}
+    shown = terminal.does("hooks", "preview", "claude")
+    assert shown.startswith("[From Refold: what was said in this conversation")
+    assert "Never push to main." in shown
+    assert "blue whale" not in shown
+    assert "bash-std" not in shown
+    assert "src/depot_map.py" in shown
+    assert "file_path" not in shown
+    assert "Paint it red." not in shown
+    assert "Paint it red." in terminal.does("hooks", "preview", "claude", str(other))
+    assert {*terminal.folder.rglob("*")} == before
+
+
+def test_a_preview_of_no_session_says_where_to_look(terminal, home):
+    missing = terminal.run("hooks", "preview", "codex")
+    assert missing.returncode == 1
+    assert "Codex has no session that began in" in missing.stderr
+    assert "refold hooks preview codex FILE" in missing.stderr
+    file = put(home / "x.jsonl", prompt("/x", "Paint it red."))
+    assert terminal.run("hooks", "preview", "codex", str(file)).returncode == 1
+
+
 def test_an_agent_without_hooks_is_wrong_usage(terminal):
     what, fix = terminal.fails("hooks", "install", "aider", code=2)
     assert "aider" in what

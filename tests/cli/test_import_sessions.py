@@ -64,6 +64,7 @@ def test_all_programs_are_read_from_where_they_keep_their_sessions(terminal, hom
     put(home / ".claude/projects/-p/notes.txt", b"no session")
     put(home / ".codex/sessions/2026/01/02/rollout-s.jsonl", FILES["Codex"])
     put(home / ".copilot/session-state/s/events.jsonl", FILES["Copilot CLI"])
+    put(home / ".copilot/session-state/s/rewind-file-snapshots/index.json", b'{\n"version": 1\n}')
     put(home / ".gemini/tmp/p/chats/session-s.json", FILES["Gemini CLI"])
     put(home / ".pi/agent/sessions/-p/s.jsonl", FILES["pi"])
     reports = report(terminal, "--from", "all")

@@ -53,7 +53,7 @@ _KEYS: Final = {
 }
 _LOGGED_OUT: Final = re.compile(
     r"not (logged|signed) in|(log|sign) ?in\b|/login\b|unauthenticated|no api key|api[ _]key .*"
-    r"(missing|not set|required|invalid)|(missing|invalid|set) .*api[ _]key",
+    r"(missing|not set|required|invalid)|(missing|invalid|set) .*api[ _]key|no auth type",
     re.IGNORECASE,
 )
 """How agents say that they have no login."""
@@ -82,8 +82,8 @@ def checked(name: str, store: str, tenant: str) -> Iterator[Row]:
 
 def _version(agent: Agent, host: Host) -> Row:
     lines = host.run(("--version",)).strip().splitlines()
-    if lines:
-        return ok("version", lines[-1])
+    if lines:  # beside the version there may be advice
+        return ok("version", next((line for line in lines if re.search(r"\d", line)), lines[0]))
     return problem("version", f"{agent.name} --version fails", f"Install it again: {agent.install}")
 
 
@@ -97,12 +97,13 @@ def _login(agent: Agent, host: Host) -> Row:
     return warning(
         "login",
         f"none was found; {agent.title} may have one where only it looks",
-        _to_log_in(agent),
+        _to_log_in(agent, host),
     )
 
 
-def _to_log_in(agent: Agent) -> str:
-    return f"Start {agent.name} and sign in, or set {_KEYS[agent.name][0]}."
+def _to_log_in(agent: Agent, host: Host) -> str:
+    key = _KEYS[agent.name][0]
+    return f"Start {agent.name} and sign in{'' if host.variable(key) else f', or set {key}'}."
 
 
 def _claude_login(host: Host) -> Iterator[str]:
@@ -228,7 +229,7 @@ def _arrival(agent: Agent, host: Host, program: str, login: Row) -> Iterator[Row
         return
     last = (output.strip().splitlines() or ["it printed nothing"])[-1]
     if _LOGGED_OUT.search(last):
-        yield problem("login", f"{agent.title} says: {last}", _to_log_in(agent))
+        yield problem("login", f"{agent.title} says: {last}", _to_log_in(agent, host))
         again = f"Log in, then: refold doctor --agent {agent.name}"
         yield warning(name, f"not checked, because {agent.title} is not logged in", again)
         return
@@ -236,7 +237,8 @@ def _arrival(agent: Agent, host: Host, program: str, login: Row) -> Iterator[Row
     yield problem(
         name,
         f"no request of {agent.title} arrived: {last}",
-        f"See what the agent is given: refold wrap --print {agent.name}",
+        f"Start {agent.name} by itself. If it works there, look at what it is given: "
+        f"refold wrap --print {agent.name}",
     )
 
 

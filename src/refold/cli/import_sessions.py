@@ -38,6 +38,8 @@ _QUIET_SECONDS: Final = 10
 _MB: Final = 1_000_000
 _DAY: Final = 86_400
 _SUFFIXES: Final = frozenset({".json", ".jsonl", ".db"})
+_SNAPSHOTS: Final = "rewind-file-snapshots"
+"""Where Copilot CLI has copies of the user's files, beside a session."""
 
 
 @dataclass
@@ -102,7 +104,8 @@ def sources(name: str, path: str | None) -> list[Source]:
         files = [
             file
             for file in files_in(paths)
-            if file in paths or uncompressed(file).suffix in _SUFFIXES
+            if file in paths
+            or (uncompressed(file).suffix in _SUFFIXES and _SNAPSHOTS not in file.parts)
         ]
         if files:
             size = sum(map(_size, files))

@@ -65,6 +65,9 @@ _COMPOUND = re.compile(r"[a-z]+-[a-z]+")
 _OPAQUE = re.compile(r"v?\d+(?:\.\d+)*\S*|[0-9a-f]{7,40}|[\w.]+(?:-[\w.]+)+")
 """Numbers, versions, hashes and ids. Results are full of them, and few are ever named again."""
 
+_CLOSING_TAG = re.compile(r"</[\w.-]+>")
+"""Of a harness's elements: it looks like a path."""
+
 _RECALL_TOOL = re.compile(
     r"(?:.*[^A-Za-z0-9])?recall_(?:search|read|history|everywhere|read_in)", re.DOTALL
 )
@@ -145,7 +148,7 @@ def _weights(passage: Passage) -> dict[str, float]:
                 own = users_words(text)
                 add(own, said=True)
                 if own != text.strip():  # reminders and files, which a harness put there
-                    add(text, said=False)
+                    add(_CLOSING_TAG.sub(" ", text), said=False)
             case "call":
                 add(f"{shape.tool}\n{_call_text(text)}", said=True)
             case "text" | "thought":

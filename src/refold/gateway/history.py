@@ -272,7 +272,8 @@ class _RowMatcher:
         self._wire, self._messages, self._rows = wire, messages, rows
         self._theirs = [*map(dialect.fingerprint, messages)]
         self._ours = [*map(dialect.fingerprint, rows)]
-        self._unique = _unique_names(self._theirs) & _unique_names(self._ours)
+        names = _single_names(self._theirs) & _single_names(self._ours)
+        self._unique = {name for name in names if is_unique(name.partition(" ")[2])}
         self._indexes: dict[bytes | str, list[int]] = {}
         for index, message in enumerate(self._theirs):
             for key in self._keys(message):
@@ -391,12 +392,10 @@ class _RowMatcher:
                 yield range(index + 1, next_index), range(row + 1, next_row)
 
 
-def _unique_names(messages: Sequence[Fingerprint]) -> set[str]:
-    """The names that one message of these has, and that are not shared by all conversations."""
+def _single_names(messages: Sequence[Fingerprint]) -> set[str]:
+    """The names that one message of these has."""
     counts = Counter(name for message in messages for name in set(message.names))
-    return {
-        name for name, count in counts.items() if count == 1 and is_unique(name.partition(" ")[2])
-    }
+    return {name for name, count in counts.items() if count == 1}
 
 
 def _thought_keys(message: Fingerprint) -> list[bytes | str]:

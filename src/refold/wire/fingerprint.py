@@ -296,13 +296,16 @@ def single_spaced(text: str) -> str:
 # Names and arguments that may be those of one call, rewritten by a client.
 
 
+_ALPHANUMERIC: Final = re.compile(r"[^\W_]+")
+
+
 def is_unique(name: str) -> bool:
     """Whether an id can name one call among all conversations.
 
     Some servers count (`call_0`, `functions.read:3`): such an id is shared by every conversation.
     Words and counters say nothing; what is left must be long enough to be random.
     """
-    pieces = "".join(char if char.isalnum() else " " for char in name).split()
+    pieces = _ALPHANUMERIC.findall(name)
     return sum(len(piece) for piece in pieces if _is_random(piece)) >= _MIN_UNIQUE
 
 
@@ -352,16 +355,18 @@ def _agree(first: JsonValue, second: JsonValue) -> bool:
 # place. All that were looked at put such text into elements of their own, with names that HTML does
 # not have (`<system-reminder>`, `<environment_context>`, `<current_datetime>`), and change it from
 # request to request. The user's words are what is left. Some agents wrap the user's words instead
-# (`<task>`, `<user_query>`); those are unwrapped.
+# (`<task>`, `<user_query>`, `<command-args>`); those are unwrapped.
 
 _MAX_SCANNED: Final = 200_000
 """Longer texts are taken as they are: nobody types them, and scanning would take long."""
 _MAX_ELEMENTS: Final = 200
-_OPENING_TAG: Final = re.compile(r"(?m)^[ \t]*<([A-Za-z][\w.-]*)(?:\s[^<>\n]*)?>")
+_TAG: Final = re.compile(r"[ \t]*<([A-Za-z][\w.-]*)(?:\s[^<>\n]*)?>")
+_OPENING_TAG: Final = re.compile(rf"(?m)^{_TAG.pattern}")
 _WRAPPERS: Final = frozenset(
     {
         *("answer", "feedback", "prompt", "query", "question", "request", "task", "userrequest"),
         *("user_input", "user_message", "user_prompt", "user_query", "user_request", "user_task"),
+        "command_args",
     }
 )
 """Elements around the user's own words, in lower case and with underscores."""
@@ -369,28 +374,36 @@ _ONE_WORD_ELEMENTS: Final = frozenset(
     {"attachments", "context", "environment", "env", "instructions", "reminder", "skills", "tools"}
 )
 """Harness elements with one word for a name, which somebody may also write by hand."""
+_HARNESS_OPENING: Final = re.compile(
+    r"\s*(?:\[Request interrupted by user[^\]\n]*\]\s*\Z|Base directory for this skill: )"
+)
+"""How messages begin that Claude Code writes in the user's place, in no element."""
 _AGENTS_HEADING: Final = re.compile(r"\A#+ AGENTS\.md instructions[^\n]*\n\s*\Z")
 """What Codex puts before the element with a project's instructions."""
 
 
 def users_words(text: str) -> str:
     """The text without what a harness put into it; empty if nothing of it is the user's."""
+    if _HARNESS_OPENING.match(text):
+        return ""
     if "<" not in text or len(text) > _MAX_SCANNED:
         return text.strip()
     pieces: list[str] = []
     start = 0
+    beside = None  # an element right behind one of a harness's, on the same line
     for _ in range(_MAX_ELEMENTS):
-        if (tag := _OPENING_TAG.search(text, start)) is None:
+        if (tag := beside or _OPENING_TAG.search(text, start)) is None:
             break
         end = text.find(f"</{tag[1]}>", tag.end())
         if end < 0 or not _is_harness(tag[1]):
             pieces.append(text[start : tag.end()])
-            start = tag.end()
+            start, beside = tag.end(), None
             continue
         pieces.append(text[start : tag.start()])
         if _element_name(tag[1]) in _WRAPPERS:
             pieces.append(text[tag.end() : end])
         start = end + len(tag[1]) + 3
+        beside = _TAG.match(text, start)
     pieces.append(text[start:])
     words = "".join(pieces).strip()
     return "" if start and _AGENTS_HEADING.match(f"{words}\n") else words

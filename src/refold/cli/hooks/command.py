@@ -16,6 +16,7 @@ from typing import Annotated
 
 import typer
 
+from refold.cli.chat.clean import cleaned
 from refold.cli.hooks.agents import AGENTS, HookedAgent, agent_for, codex_reviewed
 from refold.cli.hooks.recall import recall_servers
 from refold.cli.hooks.run import log_path
@@ -109,6 +110,34 @@ def status(
         typer.echo("\n".join(aligned(rows)))
         for line in last_errors():
             typer.echo(line, err=True)
+
+
+@hooks.command()
+def preview(
+    agent: AgentArgument,
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]",
+            help="A session's file, as the agent wrote it.",
+            show_default="the newest session of this folder",
+        ),
+    ] = None,
+) -> None:
+    """Print what the agent's model would be shown if a session were compacted now.
+
+    Nothing is sent, kept or changed, and no hooks need be installed.
+
+    Example: refold hooks preview claude
+    """
+    from refold.cli.hooks import reminder  # noqa: PLC0415 - slow
+
+    with exit_on_error():
+        known = _agent(agent)
+        if file is not None and not file.exists():
+            raise FileNotFoundError(2, "No such file", str(file))
+        text = reminder.preview(known.name, file)
+        typer.echo(cleaned(text) or "Nothing: this session has nothing to quote yet.")
 
 
 @dataclass(frozen=True, slots=True)

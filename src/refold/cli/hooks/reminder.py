@@ -5,23 +5,33 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from pydantic_core import from_json
+
 from refold.cli.hooks.recall import SERVER, has_recall
 from refold.cli.options import STORE, store_at
-from refold.errors import RefoldError, TransferError
+from refold.errors import InvalidInput, RefoldError, TransferError
 from refold.fold.extractive import extractive_summary
-from refold.fold.material import gather
+from refold.fold.material import Passage, gather
 from refold.fold.replace import render_summary
 from refold.log import DEFAULT_TENANT, Entry, Log, Store
 from refold.settings import load_settings
+from refold.stores.memory import MemoryStore
 from refold.transcripts import opencode
 from refold.transcripts.log_import import import_recording, without_last_answer
-from refold.transcripts.programs import PROGRAMS, SessionFile, read_session
+from refold.transcripts.programs import (
+    PROGRAMS,
+    SessionFile,
+    files_in,
+    read_session,
+    read_sessions,
+)
+from refold.transcripts.recording import Recording
 from refold.view import Fold
 from refold.view.tokens import PLAIN, part_tokens
 from refold.wire import Kind, Shape, wire_for
@@ -75,6 +85,41 @@ LIMITS: Final[dict[str, tuple[int, Callable[[str], int]]]] = {
 def reminder(agent: str, path: str, session: str) -> str:
     """What to show the agent's model; empty where the session has nothing to quote."""
     return asyncio.run(_remind(agent, path, session))
+
+
+def preview(agent: str, path: Path | None) -> str:
+    """What an agent's model would be shown if the session in a file were compacted now.
+
+    Without a file it is the newest session of this folder. Nothing is kept.
+    """
+    if path is None:
+        files = files_in(PROGRAMS[agent].paths())
+        wanted = f"{PROGRAMS[agent].name} has no session that began in {Path.cwd()}."
+        fix = f"Go to the folder where it worked, or name a file: refold hooks preview {agent} FILE"
+    else:
+        files, wanted = [path], f"{str(path)!r} has no session of {PROGRAMS[agent].name}."
+        fix = "Name a file that the agent wrote."
+    for file in reversed(files):
+        sessions = sorted(read_sessions(file), key=lambda each: each.modified, reverse=True)
+        recordings = (each.recording for each in sessions)
+        for recording in recordings:
+            if recording and _is_meant(recording, agent, anywhere=path is not None):
+                return asyncio.run(_preview(recording, agent))
+    raise InvalidInput(wanted, fix)
+
+
+def _is_meant(recording: Recording, agent: str, *, anywhere: bool) -> bool:
+    origin = recording.origin
+    if not recording.messages or origin is None or origin.program != agent:
+        return False
+    # What a sub-agent did is part of another session.
+    return anywhere or (not origin.parent and origin.folder == str(Path.cwd()))
+
+
+async def _preview(recording: Recording, agent: str) -> str:
+    async with MemoryStore() as store:
+        log = store.log(DEFAULT_TENANT)
+        return await reminder_of(log, (await import_recording(log, recording)).session, agent)
 
 
 def import_session(agent: str, path: str, session: str, *, whole: bool) -> None:
@@ -148,10 +193,21 @@ async def reminder_of(log: Log, name: str, agent: str) -> str:
         ledger_tokens=int(room * _NAMES_SHARE),
         user_chars=limit // 2,
     )
-    [shown] = render_summary(summary, values, _Size(units)).shown
+    kept = {*_tool_names(material.passages)}
+    [shown] = render_summary(summary, values, _Size(units), kept=kept).shown
     # The first paragraph is for requests that show a fold in place of messages.
     blocks = shown.text.partition("\n\n")[2]
     return f"{opening}\n\n{blocks}" if blocks else ""
+
+
+def _tool_names(passages: Iterable[Passage]) -> Iterator[str]:
+    """The names of tools and of their arguments: the agent shows them with its tools."""
+    for shape in (shape for passage in passages for shape in passage.shapes):
+        if shape.kind == "call":
+            yield shape.tool or ""
+            with suppress(ValueError):
+                arguments = from_json(shape.text)
+                yield from arguments if isinstance(arguments, dict) else ()
 
 
 def _search(name: str, agent: str) -> str:
