@@ -243,11 +243,7 @@ class Camera(NamedTuple):
             await page.locator(screen.wait).first.wait_for(timeout=900_000)
             self.results[screen.name] = page.url.removeprefix(self.where)
         if screen.top:
-            await page.evaluate(
-                "(at) => scrollTo(0, document.querySelector(at).getBoundingClientRect().top"
-                " + scrollY - 60)",
-                screen.top,
-            )
+            await page.evaluate("(at) => document.querySelector(at).scrollIntoView()", screen.top)
             await page.wait_for_timeout(300)
         picture = await page.screenshot()
         await context.close()

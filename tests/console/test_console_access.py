@@ -1,10 +1,11 @@
 """Who gets into the console, and what another site may do with the browser of who did."""
 
+import asyncio
 import re
 
 import pytest
 from api_serving import talked
-from console_world import CONSOLE, LOCAL, TEAM, console, cookie, form_token, sign_in
+from console_world import CONSOLE, LOCAL, TEAM, console, cookie, events_of, form_token, sign_in
 
 from refold.console.access import MAX_AGE
 from refold.console.app import open_address
@@ -307,3 +308,24 @@ async def test_a_session_goes_on_over_midnight():
         browser = await world.signed_in()
         now[0] += 3_600
         assert (await browser.get(CONSOLE)).status_code == 200
+
+
+@pytest.mark.parametrize("end", ["the key is revoked", "signed out"])
+async def test_what_is_streamed_ends_with_the_session(end):
+    async with console() as world:
+        await talked(world, "acme", "talk")
+        made, browser = await world.state.keyring.create("acme", ["read"]), world.browser(LOCAL)
+        await sign_in(browser, made.secret, origin=LOCAL)
+        token = form_token(await browser.get(CONSOLE))
+        reading = asyncio.create_task(events_of(world, browser, f"{CONSOLE}/live", 99))
+        await talked(world, "acme", "while it streams")
+        if end == "signed out":
+            form, origin = {"form_token": token}, {"origin": LOCAL}
+            left = await browser.post(f"{CONSOLE}/sign-out", data=form, headers=origin)
+            assert left.status_code == 303
+        else:
+            await world.state.keyring.revoke(made.key.id)
+        await talked(world, "acme", "a cathedral")
+        events = await asyncio.wait_for(reading, 60)
+        assert events
+        assert "cathedral" not in "".join(events)

@@ -125,6 +125,30 @@ async def test_the_list_is_searched_filtered_and_walked_by_keys(chromium, addres
             await page.wait_for_url("**/sessions/about%20cathedrals")
 
 
+async def test_a_match_is_opened_by_one_click_right_after_typing(chromium, address):
+    async with served(store=open_store(address)) as world:
+        await talked(world, "default", "about parcels", words="parcel")
+        async with looking(chromium, world) as page:
+            await page.keyboard.press("/")
+            await page.keyboard.type("parcel")
+            match = page.locator(".hits > li > a").first
+            await match.wait_for()
+            box = await match.bounding_box()
+            await page.mouse.move(box["x"] + 20, box["y"] + box["height"] / 2)
+            await page.mouse.down()
+            await page.wait_for_timeout(600)  # a slow finger: the list must stay what it is
+            await page.mouse.up()
+            await page.wait_for_url("**/sessions/about%20parcels?at=*")
+
+
+async def test_a_result_that_an_address_points_to_is_open(chromium):
+    async with served() as world:
+        await stored(world.store.log("default"), "work")
+        async with looking(chromium, world, "/console/sessions/work?at=8#e8") as page:
+            await until(page, "!!document.querySelector('#e8 .content > details[open]')")
+            assert await page.locator(".content > details[open]").count() == 1
+
+
 async def test_the_list_follows_while_one_looks(chromium, address):
     async with served(store=open_store(address)) as world:
         await talked(world, "default", "first")

@@ -53,7 +53,7 @@ async def test_a_summary_is_edited_some_of_it_is_shown_again_and_all_is_undone(c
         old = await fold_of(world)
         async with looking(chromium, world, TALK) as page:
             await page.get_by_role("link", name="Newest compaction").click()
-            await page.get_by_text("Edit the summary").click()
+            await page.get_by_role("link", name="Edit…").click()
             await page.get_by_label("The whole summary").fill("Ines has them.\nAsk her.")
             await page.get_by_role("button", name="Save as a new fold").click()
             await page.wait_for_url(re.compile(rf"/folds/(?!{old.seq}/)\d+/summary"))
@@ -69,9 +69,12 @@ async def test_a_summary_is_edited_some_of_it_is_shown_again_and_all_is_undone(c
             left = await fold_of(world)
             assert all(last - 1 not in span for span in left.spans)
             await page.get_by_role("link", name="Newest compaction").click()
-            await page.get_by_text("Undo the compaction").click()
+            await page.get_by_role("link", name="Undo…").click()
             await page.get_by_role("button", name="Undo it").click()
+            await page.get_by_text("It is no longer in effect.").wait_for()
+            await page.get_by_role("link", name=f"entries {left.spans[0].first} to").click()
             await page.wait_for_url(f"**#e{left.spans[0].first}")
+            await page.get_by_text("sent again").first.wait_for()
             assert (await world.store.log("default").outlined("talk")).outline.folds == ()
             assert await page.locator("details.fold").count() == 0
             assert "Newest compaction" not in await text_of(page, ".tabs")

@@ -170,12 +170,39 @@ async def test_an_edited_summary_is_undone_like_any_other():
         await send(browser, f"{SESSION}/folds/{old.seq}/edit", text="In Riga.")
         new = await fold_of(world)
         answer = await send(browser, f"{SESSION}/folds/{new.seq}/undo")
-        assert (
-            answer.headers["location"] == f"{SESSION}?at={old.spans[0].first}#e{old.spans[0].first}"
-        )
+        assert answer.headers["location"] == f"{SESSION}/folds/{new.seq}/summary"
+        [span] = old.spans
+        undone = words_of(await browser.get(answer.headers["location"]))
+        again = f"entries {span.first} to {span.last} again"
+        assert f"It is no longer in effect. The next request has {again}." in undone
         request = await shown(world)
         assert "In Riga." not in request
         assert "Where is parcel 1 of default?" in request
+
+
+async def test_of_an_undone_compaction_only_what_no_older_one_has_is_sent_again():
+    async with console(local=True) as world:
+        browser = await world.opened()
+        await talked(world, "default", "talk", turns=4)
+        old = await fold_of(world)
+        await unfolded(world)
+        async with world.state.sessions.lease("default", "talk", Opening(FORMAT, SETUP)) as kept:
+            await kept.session.compact()
+            await kept.session.say(raw(said("user", "and now?")))
+            await kept.session.request()
+        new = await fold_of(world)
+        first, last = old.spans[-1].last + 1, new.spans[-1].last
+        assert old.seq < new.seq
+        await send(browser, f"{SESSION}/folds/{new.seq}/undo")
+        undone = words_of(await browser.get(f"{SESSION}/folds/{new.seq}/summary"))
+        assert f"has entries {first} to {last} again" in undone
+        assert f"and fold {old.seq} is in effect as before it" in undone
+        page = await browser.get(f"{SESSION}?at={first}")
+        assert "<b>sent again</b> <span>the newest request had a summary of it" in page.text
+        older = await browser.get(f"{SESSION}?at={old.spans[0].first}")
+        assert "a summary stands for it" in older.text
+        await shown(world)
+        assert "sent again" not in (await browser.get(f"{SESSION}?at={first}")).text
 
 
 async def test_some_entries_are_shown_again_and_the_fold_stays_for_the_rest():

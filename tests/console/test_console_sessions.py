@@ -78,7 +78,10 @@ async def test_a_search_finds_sessions_and_the_words_in_them():
         page = await browser.get(CONSOLE, params={"q": "cathedral"})
         assert listed(page) == ["two"]
         assert re.search(r'href="/console/sessions/two\?at=\d+#e\d+"', page.text)
-        assert "<b>compacted</b> a summary stands for it" in page.text
+        assert re.search(
+            r'<b>compacted</b> <a href="/console/sessions/two/folds/\d+/summary">a summary stands',
+            page.text,
+        )
         none = await browser.get(CONSOLE, params={"q": "zeppelin"})
         assert listed(none) == []
         assert "No session is like that" in none.text
@@ -89,7 +92,7 @@ async def test_a_match_says_whether_the_model_has_it():
         browser = await world.opened()
         await talked(world, "default", "talk", turns=4)
         expected = {
-            "parcel 1 of": "<b>compacted</b> a summary stands for it",
+            "parcel 1 of": ">a summary stands for it</a>",
             "parcel 3 of": "<b>sent</b> the newest request has it",
             "note": "a note, which no model sees",
         }

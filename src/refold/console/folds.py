@@ -18,7 +18,8 @@ from refold.console.pages import SEE_OTHER, Page, fields_of, is_part, page, sess
 from refold.console.requests import past_request
 from refold.errors import InvalidInput, NothingToFold, RefoldError, Unrebuildable
 from refold.fold.summary import HAND, Claim, Summary, parse
-from refold.log import CODEC, FoldCompleted, FoldFailed, Log, Message, PartRef, Span
+from refold.log import CODEC, FoldCompleted, FoldFailed, Log, Message, Outline, PartRef, Span
+from refold.log.entry import subtract, up_to
 from refold.models.experience import Setup
 from refold.recall.text import rebuilt_with_sources, shapes_of, wire_of
 from refold.service.api import folds as api
@@ -185,7 +186,7 @@ async def show_summary(  # noqa: PLR0913, PLR0917 - FastAPI gives each by its ty
     """A summary: each claim beside its evidence, and what the check changed."""
     completed = await _completed(log, session, seq)
     summary = parse(completed.summary)
-    outline = (await log.outlined(session)).outline
+    info, outline, _ = await log.outlined(session)
     in_effect = any(fold.seq == seq for fold in outline.folds)
     [entry] = await log.read(session, Span(seq, seq))
     findings = summary.report.findings[:_MAX_SHOWN] if summary.report else ()
@@ -202,7 +203,8 @@ async def show_summary(  # noqa: PLR0913, PLR0917 - FastAPI gives each by its ty
         more_claims=max(0, sum(len(x.claims) for x in summary.sections) - _MAX_SHOWN),
         max_shown=_MAX_SHOWN,
         in_effect=in_effect,
-        superseded=await _superseded_by(log, session, completed, seq),
+        superseded=None if in_effect else _superseded_by(outline, completed, seq),
+        back=() if in_effect else _back(outline, completed, info.entries),
         price=price,
         words=summary.words or _OPENING.sub("", summary.text),
         may_change=in_effect and may_change(service, caller),
@@ -241,12 +243,12 @@ async def undo_fold(  # noqa: PLR0913, PLR0917 - FastAPI gives each by its type
     session: SessionName,
     seq: Seq,
 ) -> Response:
-    """Take a compaction back, and lead to the messages that are in the context again."""
+    """Take a compaction back, and lead to its page, which says what is in the context again."""
     await fields_of(request)
     _check_writable(service)
     completed = await _completed(log, session, seq)
     await api.undo_fold(caller, log, service, session, completed.fold)
-    return _to_entry(session, completed.spans[0].first)
+    return RedirectResponse(session_url(session, f"/folds/{seq}/summary"), SEE_OTHER)
 
 
 @router.post("/folds/{seq}/unfold")
@@ -318,12 +320,18 @@ async def _end_of(log: Log, session: str, fold: UUID) -> int | str:
     raise InvalidInput("That fold is not known.", "The session's timeline shows its folds.")
 
 
-async def _superseded_by(log: Log, session: str, completed: FoldCompleted, seq: int) -> int | None:
-    """The fold in effect over the same messages, if this one no longer is."""
-    outline = (await log.outlined(session)).outline
+def _superseded_by(outline: Outline, completed: FoldCompleted, seq: int) -> int | None:
+    """The later fold in effect over the messages of one that no longer is."""
     first = completed.spans[0].first
     over = (x.seq for x in outline.folds if any(first in span for span in x.spans))
-    return next((each for each in over if each != seq), None)
+    return next((each for each in over if each > seq), None)
+
+
+def _back(outline: Outline, completed: FoldCompleted, head: int) -> tuple[Span, ...]:
+    """The entries of an undone fold that the next request has again."""
+    others = [span for fold in outline.folds for span in fold.spans]
+    off = subtract(up_to(head), outline.on_line(head))
+    return subtract(completed.spans, [*others, *off])
 
 
 async def _evidence(log: Log, session: str, summary: Summary) -> list[Evidence]:

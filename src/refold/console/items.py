@@ -80,6 +80,9 @@ class Fate(NamedTuple):
 
 
 NOT_SENT: Final = Fate(_NEW, "not sent yet", "no request was made since")
+SENT_AGAIN: Final = Fate(
+    _NEW, "sent again", "the newest request had a summary of it; the next one has the message"
+)
 
 
 class PartItem(NamedTuple):
@@ -207,12 +210,19 @@ class Lens:
     """A session as one of its requests had it."""
 
     def __init__(
-        self, info: SessionInfo, outline: Outline, plan: Plan | None, record: int | None
+        self,
+        info: SessionInfo,
+        outline: Outline,
+        plan: Plan | None,
+        record: int | None,
+        *,
+        newest: bool = False,
     ) -> None:
         self.info = info
         self.outline = outline
         self.plan = plan
         self.record = record
+        self.newest = newest
         self.wire = wire_of(info.format)
         self._watched, self._pins = {*outline.watched}, {*outline.pins}
 
@@ -228,7 +238,7 @@ class Lens:
             except (Unrebuildable, InvalidInput):
                 if record is not None:
                     raise
-        return cls(info, outline, plan, seq)
+        return cls(info, outline, plan, seq, newest=record is None)
 
     @property
     def head(self) -> int:
@@ -258,6 +268,8 @@ class Lens:
                 if shape is not None and shape.kind == "call":
                     instead = change.text
                 return _fate(Disposition("replace", reason))._replace(instead=instead[:MAX_TEXT])
+            case Drop(reason="folded") if self.newest and self.fold_over(ref.seq) is None:
+                return SENT_AGAIN
             case Drop(reason):
                 return _fate(Disposition("drop", reason))
             case _:

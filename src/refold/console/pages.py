@@ -154,6 +154,8 @@ def dollars(amount: float | None) -> str:
     if amount is None:
         return "—"
     sign = "−" if amount < 0 else ""  # noqa: RUF001 - a minus
+    if 0 < abs(amount) < 0.00005:  # noqa: PLR2004 - four digits would be zeros
+        return "under $0.0001"
     if 0 < abs(amount) < 0.01:  # noqa: PLR2004 - a cent
         return f"{sign}${abs(amount):.4f}"
     return f"{sign}${abs(amount):,.2f}"

@@ -125,6 +125,8 @@ class Match(NamedTuple):
     found: schemas.Found
     fate: Fate | None
     """None: no message, so no model sees it."""
+    fold: int | None = None
+    """The fold whose summary is sent instead."""
 
 
 class Listing(NamedTuple):
@@ -217,7 +219,9 @@ async def matches(caller: Caller, log: Log, words: str) -> list[Match]:
             inside = next((each for each in lens.regions() if found.seq in each.span), None)
             for item in await items_of(log, lens, [Run(place)], inside):
                 fate = _fate(item, words) if isinstance(item, MessageItem) else None
-                results.append(Match(found, fate))
+                fold = inside.fold.seq if inside and inside.fold else None
+                is_folded = fate is not None and fate.name == "folded"
+                results.append(Match(found, fate, fold if is_folded else None))
     return results
 
 

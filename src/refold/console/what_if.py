@@ -17,7 +17,16 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse
 
 from refold.console.access import HOME
-from refold.console.pages import HEADERS, SEE_OTHER, Page, access_of, is_part, page, values_of
+from refold.console.pages import (
+    HEADERS,
+    SEE_OTHER,
+    Page,
+    access_of,
+    is_part,
+    page,
+    session_url,
+    values_of,
+)
 from refold.console.replays import (
     MAX_MESSAGES,
     MAX_SESSIONS,
@@ -149,7 +158,7 @@ async def show(
         if is_part(request):
             return Response(headers={"HX-Redirect": f"{HERE}/runs/{run}"})
         return page(request, "what_if_gone.html", 404, here=HERE)
-    found = current.findings
+    found, sessions = current.findings, current.choice.sessions
     drawn: dict[str, Any] = {}
     if found is not None:
         # Both escape what they show; the templates escape everything else.
@@ -171,6 +180,7 @@ async def show(
         legend=LEGEND,
         best_legend=BEST,
         series=SERIES,
+        money_url=session_url(sessions[0], "/costs") if len(sessions) == 1 else f"{HOME}/money",
         may_save=_may_save(request, caller),
         own=service.settings.profile.name,
         **drawn,

@@ -36,7 +36,7 @@ LAYERS: Final = (
 CACHE: Final = (
     ("read", "Read from the cache"),
     ("written", "Written to the cache"),
-    ("fresh", "Neither"),
+    ("fresh", "Not in the cache"),
 )
 WIDTH, LEFT, RIGHT = 1_200, 58, 12
 TOP, HEIGHT, GAP, CACHE_HEIGHT, BOTTOM = 16, 300, 34, 96, 26

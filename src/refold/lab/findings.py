@@ -180,7 +180,8 @@ def finding(results: Totals) -> str:
     if len(results.short) == count and not lead.folds and same(lead.share):
         end = "; sending everything is the cheapest" if cheapest else ""
         large = tokens(base.row.peak)
-        return f"{_short(count)} ({large} tokens at most): nothing would have been folded{end}."
+        start = f"{_short(count)} ({large} tokens at most): with {lead.policy}, nothing would have"
+        return f"{start} been folded{end}. It would have cost {dollars(lead.row.cost)}."
     these = "this session" if count == 1 else f"these {count:,} sessions"
     start = f"With {lead.policy}, {these} would have cost"
     paid = f"{dollars(lead.row.cost)} instead of {dollars(base.row.cost)}"

@@ -80,8 +80,9 @@
     };
     if (held) hold();
   });
-  // A session opens at its end, where it goes on.
+  // A session opens at its end, where it goes on; what an address points to is open.
   window.addEventListener("load", () => {
+    for (const each of document.querySelectorAll(".message:target .content > details")) each.open = true;
     const end = document.getElementById("end");
     if (end && !location.hash && document.querySelector("#items[hx-sse\\:connect]")) {
       end.scrollIntoView({ block: "end" });
