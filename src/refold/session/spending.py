@@ -6,9 +6,11 @@ the counts by what the provider reported, and looks up nothing.
 """
 
 from collections.abc import Iterable, Sequence
+from math import inf
 
 from pydantic import JsonValue
 
+from refold.fold.debt import Ruled
 from refold.log import PartRef, Used
 from refold.models.catalog import Usage, cost_of, usage_with_full_history
 from refold.models.receipt import Basis
@@ -17,6 +19,7 @@ from refold.view import Previous, Request
 from refold.view.budget import ASSUMED_WINDOW, PER_MESSAGE
 from refold.view.framing import is_recall_tool
 from refold.view.view_input import Row, weight
+from refold.wire import Part
 
 
 class Spending:
@@ -26,6 +29,8 @@ class Spending:
         self._live = live
         self._earlier_head = 0
         """The head that the request before the newest one was planned for."""
+        self._earlier_tokens = self._tokens = inf
+        """Of everything, when the request before the newest one was planned, and that one."""
         self._messages: Sequence[bytes] | None = None
         """Of the newest request; None where another process sent it."""
         self._moved = False
@@ -37,11 +42,37 @@ class Spending:
         """Take in a request before it is recorded and sent."""
         previous = self._live.previous
         self._earlier_head = previous.plan.head if previous else 0
+        self._earlier_tokens, self._tokens = self._tokens, self._live.session_tokens
         before, self._messages = self._messages, list(request.messages)
         # Nobody knows what another process sent, so the cache is not expected to hold it.
         self._moved = previous is not None and (
             before is None or self._messages[: len(before)] != before
         )
+
+    @property
+    def only_read_back(self) -> bool:
+        """Whether the newest answer asked for nothing but what is folded."""
+        previous, inputs = self._live.previous, self._live.view.inputs
+        if previous is None:
+            return False
+        return self._read_back(inputs.rows[inputs.at(previous.plan.head + 1) :])[1]
+
+    def carried(self, rows: Sequence[Row]) -> int:
+        """Tokens that were read back, in these rows."""
+        return self._read_back(rows)[0]
+
+    def steps_read_back(self) -> list[Row]:
+        """The steps in the view that only read back what is folded, but the newest."""
+        inputs = self._live.view.inputs
+        found: list[Row] = []
+        for start in [*dict.fromkeys(inputs.steps)][:-1]:
+            rows = [inputs.rows[index] for index in inputs.step(start)]
+            parts = [part for row in rows for part in row.parts]
+            calls = [part for part in parts if part.kind == "call"]
+            ours = all(map(self._is_ours, calls))
+            if calls and ours and not any(part.kind == "prompt" for part in parts):
+                found += rows
+        return found
 
     def used(
         self,
@@ -49,6 +80,7 @@ class Spending:
         reported: Usage | None,
         answer: Iterable[bytes],
         key: str | None = None,
+        rule: Ruled | None = None,
     ) -> Used:
         """What the request cost, next to what it would have cost with the whole history."""
         live, inputs, plan = self._live, self._live.view.inputs, request.plan
@@ -62,7 +94,11 @@ class Spending:
         whole = live.session_tokens + account.sent - plan.tokens - unsendable
         # A cache would hold all but what is new since the request before.
         new = inputs.rows[inputs.at(self._earlier_head + 1) :]
-        cached = whole - sum(map(weight, new)) if self._earlier_head else 0
+        cached = 0
+        if self._earlier_head:
+            # Of what is new, some may be folded already, and is no row any more.
+            besides = whole - live.session_tokens
+            cached = int(min(whole - sum(map(weight, new)), self._earlier_tokens + besides))
         instead = usage_with_full_history(usage, account.sent, whole, cached)
         other = {**instead._asdict(), "cost": cost_of(instead, prices)}
         estimated = {} if reported else {"estimated": True}
@@ -80,6 +116,7 @@ class Spending:
             read_back=read_back,
             extra=extra,
             moved=self._moved,
+            rule=rule,
         )
         cost = cost_of(usage, prices)
         counts: dict[str, JsonValue] = {**usage._asdict(), **estimated}
@@ -88,7 +125,7 @@ class Spending:
     def _read_back(self, rows: Sequence[Row]) -> tuple[int, bool]:
         """Tokens that were only read back, and whether the answer before asked for nothing else."""
         calls = [part for row in rows for part in row.parts if part.kind == "call"]
-        ours = [part for part in calls if is_recall_tool(part.tool) or part.ref in self.reread]
+        ours = [part for part in calls if self._is_ours(part)]
         named = {part.call for part in ours if part.call}
         tokens = 0
         for row in rows:
@@ -96,3 +133,6 @@ class Spending:
             tokens += sum(part.tokens for part in parts)
             tokens += PER_MESSAGE if parts and len(parts) == len(row.parts) else 0
         return tokens, bool(calls) and len(ours) == len(calls)
+
+    def _is_ours(self, part: Part) -> bool:
+        return is_recall_tool(part.tool) or part.ref in self.reread
