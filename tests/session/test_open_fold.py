@@ -10,11 +10,12 @@ import pytest
 from amounts import amount
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from receipt import account
 from shown import changed, used
 from talks import COUNTER, PRICES, Talk, setup
 
 from refold.errors import InvalidSetting
-from refold.log import Author, FoldStarted, FoldUndone
+from refold.log import Author, FoldStarted, FoldUndone, Used, export_session
 from refold.models.accounts import receipt_of
 from refold.models.catalog import Prices, cost_of
 from refold.session import Usage
@@ -146,6 +147,26 @@ async def test_dear_folds_wait_until_the_ones_before_have_paid():
     assert 0 < found.highest <= found.promised + 1e-9
     assert not found.broken
     assert not found.outside_cost
+    script = account([line async for line in export_session(played.log, "s")])
+    assert script["promised"] == pytest.approx(found.promised)
+    assert not script["broken"]
+
+
+async def test_a_call_that_never_returned_needs_a_result_in_the_whole_history_too():
+    played = await Played.open(STRICT)
+    played.check = lambda: None
+    await played.turn()
+    call, _ = used("c1", "look_up", "never", query="x")
+    await played.say(Asked("Look it up."))
+    await played.request()
+    await played.talk.answer(call, usage=played.usage)
+    for _ in range(3):
+        await played.turn()
+    *_, last = await played.talk.values(Used)
+    assert last.basis["whole"] == last.basis["counted"]
+    found = await receipt_of(played.log, "s")
+    assert not found.broken
+    assert found.debt == pytest.approx(0, abs=1e-9)
 
 
 async def test_without_the_account_folds_follow_one_another_at_any_debt():

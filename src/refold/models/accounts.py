@@ -106,7 +106,9 @@ class _Chain:
     def of(cls, state: Sequence[Any]) -> "_Chain":
         *own, read_back, cut, newest = state
         last = None if newest is None else _Newest(*newest)
-        return cls(*own, [(0, read_back)], cut, last)
+        chain = cls(*own)
+        chain.read_back, chain.cut, chain.newest = [(0, read_back)], cut, last
+        return chain
 
 
 class Accounts:
@@ -196,7 +198,7 @@ class Accounts:
         self._add_pending(over_window=self._over_window)
         found, self._sums = self._sums, sums
         receipt = Receipt.of(found.values())
-        if not self._promised:
+        if not (self._promised or self._broken):
             return receipt
         return replace(
             receipt,

@@ -43,8 +43,8 @@ class Basis(NamedTuple):
     def as_json(self) -> JsonValue:
         """The basis as it is recorded."""
         own = {**self._asdict(), "prices": self.prices._asdict()}
-        rule = own.pop("rule")
-        return own if rule is None else {**own, "rule": rule._asdict()}
+        own["rule"] = self.rule and self.rule._asdict()
+        return {name: value for name, value in own.items() if name != "rule" or value}
 
     @classmethod
     def parse(cls, value: JsonValue) -> "Basis | None":

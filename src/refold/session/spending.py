@@ -15,11 +15,11 @@ from refold.log import PartRef, Used
 from refold.models.catalog import Usage, cost_of, usage_with_full_history
 from refold.models.receipt import Basis
 from refold.session.live_view import LiveView
-from refold.view import Previous, Request
+from refold.view import Plan, Previous, Request
 from refold.view.budget import ASSUMED_WINDOW, PER_MESSAGE
 from refold.view.framing import is_recall_tool
 from refold.view.view_input import Row, weight
-from refold.wire import Part
+from refold.wire import Part, Shape
 
 
 class Spending:
@@ -29,8 +29,8 @@ class Spending:
         self._live = live
         self._earlier_head = 0
         """The head that the request before the newest one was planned for."""
-        self._earlier_tokens = self._tokens = inf
-        """Of everything, when the request before the newest one was planned, and that one."""
+        self._earlier_whole = self._whole = inf
+        """Tokens of the request before the newest one with the whole history, and of that one."""
         self._messages: Sequence[bytes] | None = None
         """Of the newest request; None where another process sent it."""
         self._moved = False
@@ -42,7 +42,7 @@ class Spending:
         """Take in a request before it is recorded and sent."""
         previous = self._live.previous
         self._earlier_head = previous.plan.head if previous else 0
-        self._earlier_tokens, self._tokens = self._tokens, self._live.session_tokens
+        self._earlier_whole, self._whole = self._whole, self._tokens_of_all(request.plan)
         before, self._messages = self._messages, list(request.messages)
         # Nobody knows what another process sent, so the cache is not expected to hold it.
         self._moved = previous is not None and (
@@ -91,14 +91,13 @@ class Spending:
             ref.seq for ref, edit in plan.layout.changes.items() if edit.reason == "oversized"
         }
         unsendable = sum(weight(row) for row in inputs.rows if row.seq in oversized)
-        whole = live.session_tokens + account.sent - plan.tokens - unsendable
+        whole = self._tokens_of_all(plan) - unsendable
         # A cache would hold all but what is new since the request before.
         new = inputs.rows[inputs.at(self._earlier_head + 1) :]
         cached = 0
         if self._earlier_head:
             # Of what is new, some may be folded already, and is no row any more.
-            besides = whole - live.session_tokens
-            cached = int(min(whole - sum(map(weight, new)), self._earlier_tokens + besides))
+            cached = int(min(whole - sum(map(weight, new)), self._earlier_whole))
         instead = usage_with_full_history(usage, account.sent, whole, cached)
         other = {**instead._asdict(), "cost": cost_of(instead, prices)}
         estimated = {} if reported else {"estimated": True}
@@ -121,6 +120,16 @@ class Spending:
         cost = cost_of(usage, prices)
         counts: dict[str, JsonValue] = {**usage._asdict(), **estimated}
         return Used(request.seq, counts, cost, other, basis.as_json(), key)
+
+    def _tokens_of_all(self, plan: Plan) -> int:
+        """Tokens of a request with the whole history; a call that never returned needs a result."""
+        live, counter = self._live, self._live.setup.counter
+        results = sum(
+            counter.part(Shape("return", insert.text, insert.tool)) + PER_MESSAGE
+            for insert in plan.layout.inserts
+            if insert.reason == "unanswered"
+        )
+        return live.session_tokens + plan.account.sent - plan.tokens + results
 
     def _read_back(self, rows: Sequence[Row]) -> tuple[int, bool]:
         """Tokens that were only read back, and whether the answer before asked for nothing else."""

@@ -51,7 +51,6 @@ from refold.session.explain import last_model
 from refold.session.permissions import GuardedCall, Permit, find_permission, permitted, refusal
 from refold.settings import load_settings
 from refold.view import Profile
-from refold.view.profiles import Economics
 
 _END_TIMEOUT = 10.0
 """Seconds to log the end of a run, canceled or not."""
@@ -70,7 +69,6 @@ class Refold(AbstractCapability[Any]):
         *,
         profile: Profile | str | None = None,
         summarizer: Model | str | None = None,
-        economics: Economics | None = None,
         memory: MemorySink | None = None,
         board: Branch | None = None,
         models: Overrides = NO_OVERRIDES,
@@ -94,7 +92,6 @@ class Refold(AbstractCapability[Any]):
             store: Where conversations are stored: an address, or a store that is open already.
             profile: How they are managed; settings apply on top of a name, not of a `Profile`.
             summarizer: Writes the summaries; "primary" is the agent's model, "" means code alone.
-            economics: "strict": no fold is ever dearer than sending everything; "off": no account.
             memory: Where summaries are stored for other conversations; see `memory.daily`.
             board: The branch of a repository whose facts are shown to new conversations.
             models: Corrections to the published windows and prices of models.
@@ -121,8 +118,6 @@ class Refold(AbstractCapability[Any]):
         if summarizer is not None:
             name = summarizer if isinstance(summarizer, str) else summarizer.model_id
             profile = profile.model_copy(update={"summarizer": name})
-        if economics is not None:
-            profile = Profile.model_validate(profile.model_dump() | {"economics": economics})
         self._profile = profile
         self._models = Models(
             profile, overrides, summarizer if isinstance(summarizer, Model) else None, named=named
