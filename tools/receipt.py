@@ -70,7 +70,7 @@ def account(lines: Iterable[str], lifetime: float = 300.0) -> dict[str, float]: 
     sent: dict[int, int] = {}
     steps: set[str] = set()
     pending, over = 0.0, False
-    rule = Rule()
+    rule, doubt = Rule(), 0.0
     chains: Any = defaultdict(
         lambda: {"model": None, "at": 0, "back": [(0, 0)], "new": 0, "last": None}
     )
@@ -104,7 +104,7 @@ def account(lines: Iterable[str], lifetime: float = 300.0) -> dict[str, float]: 
                 chain.update(model=None, at=line["at"], last=None, asked=line["at"], sent=0)
                 continue
             if chain["model"] not in (None, basis["model"]):
-                chain.update(at=0, new=0, caches=False, asked=0)
+                chain.update(at=0, new=0, caches=False, asked=0, scale=0)
             chain["model"] = basis["model"]
             chain["caches"] = chain.get("caches") or used["cache_read"] or used["cache_write"]
             if basis["extra"] and chain["last"]:
@@ -144,15 +144,25 @@ def account(lines: Iterable[str], lifetime: float = 300.0) -> dict[str, float]: 
                 if over:
                     rule.before, rule.spent = None, 0.0
                 else:
-                    cut = lost if moves["moved_by"] == "cut" else 0.0
-                    rule.request(moves, cost - apart, whole, reread, cut)
+                    moves |= {k: moves[k] * scale for k in ("stated", "outside", "unfolding")}
+                    if not (moves["unfolding"] or moves["moved_by"]):
+                        rule.request(moves, whole, whole, 0.0, 0.0)
+                    else:
+                        cut = lost if moves["moved_by"] == "cut" else 0.0
+                        rule.request(moves, cost - apart, whole, reread, cut)
+                        if chain.get("scale") and used.get("estimated") is not True:
+                            off = abs(used["input"] - chain["scale"] * basis["counted"])
+                            doubt += off * write / 1_000_000
+                        doubt = doubt if rule.debt > 0 else 0.0
                     sums["promised"] = max(sums["promised"], rule.promise)
-                    sums["broken"] += rule.debt > rule.promise + 1e-9
+                    sums["broken"] += rule.debt > rule.promise + doubt + 1e-9
                     sums["outside_cost"] = max(sums["outside_cost"], rule.outside)
             new = chain["new"] + max(0, size - before)
             chain["last"] = (0 if over else whole, chain["at"], new)
             counted = 0 if used.get("estimated") is True else used["input"]
-            chain.update(at=line["at"], new=0, asked=line["at"], sent=counted)
+            chain.update(
+                at=line["at"], new=0, asked=line["at"], sent=counted, scale=counted and scale
+            )
             pending = 0.0
     sums["over_window" if over else "paid"] += pending
     names = ("paid", "whole", "over_window", "older", "promised", "broken", "outside_cost")

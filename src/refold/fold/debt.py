@@ -231,6 +231,14 @@ class Ruled(NamedTuple):
     carried: int = 0
     """Tokens in it that were read back."""
 
+    def scaled(self, scale: float) -> "Ruled":
+        """With prices by the provider's count, which is so many times ours."""
+        return self._replace(
+            stated=self.stated * scale,
+            outside=self.outside * scale,
+            unfolding=self.unfolding * scale,
+        )
+
 
 @dataclass(slots=True)
 class RuleState:

@@ -138,6 +138,8 @@ class Accounts:
         self.rule = RuleState()
         """Of the session's main line."""
         self._promised = self._outside = 0.0
+        self._doubt = 0.0
+        """By how much our counts were off since there was no debt."""
         self._broken = 0
         self.model = ""
         """The model that answered last."""
@@ -408,7 +410,12 @@ class Accounts:
             self.rule.skip()
             return
         usage, rates = sent.usage, _rates(basis.prices, writes=bool(sent.usage.cache_write))
-        scale = (usage.input / basis.counted if basis.counted else 1.0) / _MILLION
+        scale = usage.input / basis.counted if basis.counted else 1.0
+        ruled = ruled.scaled(scale)
+        scale /= _MILLION
+        if not (ruled.unfolding or ruled.moved_by):  # it is the whole one: what differs are counts
+            self.rule.request(ruled, whole, whole, reread=0.0, outside=0.0)
+            return
         prefix = rates.read if usage.cache_read else rates.write
         # Of whatever size: providers cache in blocks, and no fold is to blame for that.
         warm = chain.caches and self._is_warm(chain.at, sent.at)
@@ -423,12 +430,16 @@ class Accounts:
             apart, reread = apart + reread, 0.0
         cut = lost if ruled.moved_by == "cut" else 0.0
         self.rule.request(ruled, sent.cost - apart, whole, reread=reread, outside=cut)
+        known = chain.scale and not sent.estimated
+        off = abs(usage.input - chain.scale * basis.counted) if known else 0.0
+        doubt = self._doubt + off * rates.write / _MILLION
+        self._doubt = doubt if self.rule.now.debt > 0 else 0.0
 
     def _check_promise(self) -> None:
         """Compare the debt after a request with what was promised."""
         state = self.rule.now
         self._promised = max(self._promised, state.promise)
-        self._broken += state.debt > state.promise + _TOLERANCE
+        self._broken += state.debt > state.promise + self._doubt + _TOLERANCE
         self._outside = max(self._outside, state.outside)
 
     def _retract(self, chain: _Chain) -> None:

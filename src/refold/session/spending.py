@@ -31,6 +31,8 @@ class Spending:
         """The head that the request before the newest one was planned for."""
         self._earlier_whole = self._whole = inf
         """Tokens of the request before the newest one with the whole history, and of that one."""
+        self._results = 0
+        """Tokens that stand for results that never came."""
         self._messages: Sequence[bytes] | None = None
         """Of the newest request; None where another process sent it."""
         self._moved = False
@@ -129,7 +131,9 @@ class Spending:
             for insert in plan.layout.inserts
             if insert.reason == "unanswered"
         )
-        return live.session_tokens + plan.account.sent - plan.tokens + results
+        # Those of folded calls are not in the plan any more.
+        self._results = max(self._results, results) if live.view.inputs.foldings else results
+        return live.session_tokens + plan.account.sent - plan.tokens + self._results
 
     def _read_back(self, rows: Sequence[Row]) -> tuple[int, bool]:
         """Tokens that were only read back, and whether the answer before asked for nothing else."""
