@@ -37,11 +37,13 @@ class Rule:
         self, moves: dict[str, Any], paid: float, whole: float, reread: float, cut: float
     ) -> None:
         self.price = max(self.price, moves["stated"])
+        unpaid = max(0.0, moves["stated"]) + max(0.0, moves["outside"] + cut)
         self.outside += max(0.0, moves["outside"] + cut)
         if moves["undone"]:
             self.unfolded, self.undoing = True, max(self.undoing, moves["unfolding"])
         if moves["reopened"] and self.unfolded:
-            self.outside, self.unfolded = self.promise - self.price, False
+            self.outside = max(self.outside, self.debt + unpaid - self.price)
+            self.unfolded = False
             self.rereads = self.undoing = self.reread = 0.0
         self.before, self.spent = {**vars(self), "spent": 0.0}, 0.0
         self.paid, self.q = paid, moves["unfolding"]

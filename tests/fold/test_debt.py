@@ -152,7 +152,7 @@ class World:
         move = Move(size(self.sent[:first]), size(after), summary * attempts)
         verdict = self.state.may(move, self.next_request(), self.rates, strict=self.strict)
         excess = self.paid.cost(after) - self.paid.cost(self.sent)
-        assert verdict.price == max(move.summary, move.summary + excess)
+        assert verdict.price >= max(move.summary, move.summary + excess)
         if forced:
             if size(after) > size(self.every):  # a summary longer than its messages is refused
                 return
@@ -187,7 +187,7 @@ class World:
         move = Move(size(self.sent[: begun.first]), size(after), begun.spent)
         price = move.price(self.next_request(), self.rates)
         assert price == begun.spent + excess
-        self.state = self.state.stating(price)
+        self.state = self.state.stating(move.stated(self.next_request(), self.rates))
         self.sent = after
         self.folds += 1
 

@@ -76,6 +76,15 @@ class Move(NamedTuple):
         still = 0 if request.cold else request.kept
         return self.summary + rates.cost(self.size, moved) - rates.cost(request.size, still)
 
+    def stated(self, request: NextRequest, rates: Rates) -> float:
+        """The price that counts: also of text that was read back, which it makes part of a fold."""
+        moved = 0 if request.cold else min(self.kept, request.kept, self.size)
+        new = request.size - request.kept
+        cached = 0 if request.cold else max(0, request.whole - new)
+        whole = rates.cost(request.whole, cached)
+        over = self.summary + rates.cost(self.size, moved) - whole
+        return max(self.summary, self.price(request, rates), over)
+
 
 class Verdict(NamedTuple):
     """Whether a move may be made now, and why."""
@@ -119,7 +128,7 @@ class OpenFold:
     ) -> Verdict:
         """Whether this move may be made before the next request."""
         price = move.price(request, rates)
-        stated = max(price, move.summary)
+        stated = move.stated(request, rates)
         owed = self.debt + self.unpaid
         if self.unfolded:
             return Verdict(allowed=False, why="unfolded", price=stated)
@@ -127,12 +136,12 @@ class OpenFold:
             return Verdict(allowed=False, why="not smaller", price=stated)
         if price <= 0:
             limit = self.outside + (0.0 if strict else self.price)
-            if not move.summary or owed - self.rereads + move.summary <= limit:
+            if not stated or owed - self.rereads + stated <= limit:
                 at_once = owed > 0 or strict
                 return Verdict(allowed=True, why="not dearer", price=stated, at_once=at_once)
         if strict:
             gains = owed + stated <= 0
-            return Verdict(gains, "gains" if gains else "debt", stated)
+            return Verdict(gains, "gains" if gains else "debt", stated, at_once=True)
         return Verdict(owed <= 0, "no debt" if owed <= 0 else "debt", stated)
 
     def must_unfold(self, unfolding: float) -> bool:
@@ -146,16 +155,17 @@ class OpenFold:
 
     def forced(self, price: float) -> "OpenFold":
         """A move that the rule does not decide is made, for this price."""
-        return replace(self, outside=self.outside + max(0.0, price))
+        more = max(0.0, price)
+        return replace(self, outside=self.outside + more, unpaid=self.unpaid + more)
 
     def reopened(self) -> "OpenFold":
         """After all folds were undone, the rule did not decide another: rereads count again.
 
-        What undoing the ones before may have cost stays in the promise.
+        What the ones before have cost, and undoing them, stays in the promise.
         """
         if not self.unfolded:
             return self
-        outside = self.promise - self.price
+        outside = max(self.outside, self.debt + self.unpaid - self.price)
         return replace(
             self, outside=outside, rereads=0.0, unfolding=0.0, reread=0.0, unfolded=False
         )
