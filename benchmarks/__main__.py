@@ -26,6 +26,7 @@ from benchmarks import (
     totals,
     view,
     warm,
+    windows,
 )
 from benchmarks.figures import Figure, as_json, as_table
 
@@ -51,6 +52,7 @@ BENCHMARKS = {
     "totals": totals.figures,
     "view": view.figures,
     "warm": warm.figures,
+    "windows": windows.figures,
 }
 
 

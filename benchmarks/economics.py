@@ -24,6 +24,7 @@ from refold.lab.metrics import DEFAULT_PRICES
 from refold.lab.policies import MORE, SKI_RENTAL, TWICE
 from refold.lab.report import Case, CaseOptions, case_of
 from refold.lab.session_files import recordings
+from refold.models.receipt import Receipt
 from refold.view.profiles import PROFILES
 
 Part = Literal["tune", "report", "pi"]
@@ -46,7 +47,10 @@ FEW_SESSIONS = 4
 HEADINGS = (
     *("cost", "timing", "worst", "all in", "95 %", "worst"),
     *("names", "95 %", "other names", "edits", "long lines", "read again", "dearer", "refused"),
+    *("folds", "ends above", "behind", "beyond"),
 )
+STRICT = PROFILES["balanced"].model_copy(update={"name": "strict", "economics": "strict"})
+"""Folds are only made where they are not dearer, or from what was saved."""
 # What `balanced` reaches today, on the part to report on; to be brought down by better rules.
 BARS = {"timing": 1.4, "timing, worst": 1.7, "all in": 1.45, "names kept": 0.96}
 
@@ -57,7 +61,7 @@ def figures(*, quick: bool) -> list[Figure]:
         return []
     parts = _parts(quick=quick)
     every = [case for cases in parts.values() for case in cases]
-    profiles = [PROFILES["balanced"]] if quick else [*PROFILES.values()]
+    profiles = [PROFILES["balanced"]] if quick else [*PROFILES.values(), STRICT]
     rules = [*(FEW if quick else RULES)]
     jobs = jobs_for(every, profiles, rules)
     outcomes = [one for _, measured in each_measured(jobs) for one in measured]
@@ -66,7 +70,7 @@ def figures(*, quick: bool) -> list[Figure]:
         mine = [one for one in outcomes if every[one.session] in cases]
         results = totals(every, mine, [profile.name for profile in profiles], rules)
         label = f"{len(cases)} sessions {ABOUT[part]}"
-        print(f"\n{label}\n{_table(results.every)}", file=sys.stderr)
+        print(f"\n{label}\n{as_lines(results.every)}", file=sys.stderr)
         for total in results.every:
             bars = total.policy == "balanced" and part == "report" and not quick
             found += _figures(total, f"{part}, {RULES.get(total.policy, total.policy)}", bars=bars)
@@ -78,6 +82,11 @@ def part_of(name: str) -> Part:
     if name.startswith("pi_"):
         return "pi"
     return "tune" if sha256(name.encode()).digest()[0] % 2 else "report"
+
+
+def sessions_of(part: Part, *, quick: bool) -> list[Case]:
+    """The sessions of one part; a few of them if quick, and none where there is no data."""
+    return _parts(quick=quick).get(part, []) if (DATA / "sessions").is_dir() else []
 
 
 def _parts(*, quick: bool) -> dict[Part, list[Case]]:
@@ -114,9 +123,13 @@ def _figures(total: Total, label: str, *, bars: bool) -> Iterator[Figure]:
         yield Figure(f"{label}: {name}", share.rate, BARS.get(name) if bars else None)
     if total.ours:
         yield Figure(f"{label}: refused or broken", total.refused, 0, "at most")
+        beyond = sum(one.broken > 0 for one in total.receipts)
+        yield Figure(f"{label}: sessions with more debt than promised", beyond, 0, "at most")
+        above = sum(one.debt > 0 for one in total.receipts)
+        yield Figure(f"{label}: sessions that end above everything", above)
 
 
-def _table(every: Sequence[Total]) -> str:
+def as_lines(every: Sequence[Total]) -> str:
     lines = [("", *HEADINGS), *(_cells(total, every[0]) for total in every)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
@@ -151,4 +164,20 @@ def _cells(total: Total, everything: Total) -> tuple[str, ...]:
         str(row.account.misses),
         str(sum(one.account.all_in > 1.001 * whole.account.own for one, whole in pairs)),
         str(total.refused),
+        *_behind(total.receipts, total.folds),
+    )
+
+
+def _behind(receipts: Sequence[Receipt], folds: int) -> tuple[str, ...]:
+    """How far a profile was behind sending everything, by its own account."""
+    if not receipts:
+        return ("", "", "", "")
+    above = [one.debt for one in receipts if one.debt > 0]
+    highest = max(one.highest for one in receipts)
+    promised = max(one.promised for one in receipts)
+    return (
+        str(folds),
+        f"{len(above)}, ${sum(above):.2f}",
+        f"${highest:.2f} of ${promised:.2f}",
+        str(sum(one.broken > 0 for one in receipts)),
     )

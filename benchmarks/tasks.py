@@ -244,7 +244,7 @@ def _session(size: Size, name: str, reader: Reader, *, recall: bool) -> Row:
         models={MODEL: ModelSettings(window=size.window)},
     )._replace(instructions=INSTRUCTIONS)
     write = placeholder_summary if profile.fold.writer == "model" else None
-    policy = SessionPolicy(Setup(MODEL, counter, budget, profile), write=write)
+    policy = SessionPolicy(Setup(MODEL, counter, budget, profile, DEFAULT_PRICES), write=write)
     if not recall:
         return Row(policy)
     tools = recall_tools(policy.store.log(), "replay")

@@ -38,16 +38,16 @@ SMALL, SMALL_PRIVATE, SHORT_DOCSTRING = 100, 150, 4
 CEILINGS: Final = {
     "files": 425,
     "files without testing": 391,
-    "lines": 101_100,
-    "lines without testing": 94_740,
+    "lines": 102_300,
+    "lines without testing": 95_900,
     "modules under 100 lines": 40,
     "modules with one neighbor as importer": 20,
     "names that are participles": 30,
     "docstrings of four words": 20,
     "import cycles": 0,
     "private imports": 1,
-    "files of a request, capability": 49,
-    "files of a request, gateway": 64,
+    "files of a request, capability": 50,
+    "files of a request, gateway": 66,
 }
 """Measure -> the most that is allowed."""
 

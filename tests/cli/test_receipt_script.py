@@ -23,6 +23,7 @@ from pydantic_ai.usage import RequestUsage
 from receipt import account
 
 from refold import Refold
+from refold.fold.debt import Ruled
 from refold.log import (
     Author,
     Cleared,
@@ -64,6 +65,7 @@ async def agreed(log, session, lifetime=300.0):
     found = await receipt_of(log, session, lifetime)
     sums = account(await lines_of(log, session), lifetime)
     own = (found.paid, found.whole, found.over_window_cost, found.older_cost)
+    own += (found.promised, found.broken, found.outside_cost)
     assert own == pytest.approx(tuple(sums.values()), abs=1e-9)
     return found
 
@@ -76,6 +78,8 @@ async def with_pauses(log, session, every, minutes):
         if "seq" in fields:
             requests += fields["kind"] == "request"
             fields["at"] += requests // every * minutes * 60_000
+            if fields["kind"] == "usage":  # the rule went by the pauses that there were
+                fields["body"]["basis"].pop("rule", None)
         lines.append(json.dumps(fields) + "\n")
 
     async def each():
@@ -160,6 +164,8 @@ async def test_through_the_capability(fails):
     assert found.summaries > 0 < found.summaries_cost
     assert bool(found.unused) == fails
     assert found.compared > 10
+    assert found.promised > 0
+    assert not found.broken
     later = await with_pauses(log, "novel", 3, 6)
     paused = await agreed(later, "novel")
     assert paused.paid == pytest.approx(found.paid)
@@ -234,6 +240,18 @@ TOKENS = st.integers(0, 5_000)
 PRICES = st.sampled_from(
     [Prices(3, 15, 0.3, 3.75), Prices(2.5, 10, 1.25), Prices(1), Prices(), Prices(5, 25, 0.5, 6.25)]
 )
+DOLLARS = st.sampled_from([0.0, 0.0, 0.001, 0.01, 1.0])
+MOVES = {
+    "state": st.just(()),
+    "chain": st.just(()),
+    "stated": DOLLARS,
+    "outside": DOLLARS,
+    "unfolding": DOLLARS,
+    "undone": st.booleans(),
+    "reopened": st.booleans(),
+    "moved_by": st.sampled_from(["", "fold", "cut"]),
+    "carried": st.integers(0, 500),
+}
 REQUESTS = st.fixed_dictionaries(
     {
         "counts": st.tuples(TOKENS, TOKENS, TOKENS, TOKENS),
@@ -246,6 +264,7 @@ REQUESTS = st.fixed_dictionaries(
         "flags": st.tuples(st.booleans(), st.booleans(), st.booleans()),
         "read_back": st.one_of(st.just(0), st.integers(0, 500)),
         "old": st.sampled_from([False] * 5 + [True]),
+        "rule": st.one_of(st.none(), st.builds(Ruled, **MOVES)),
     }
 )
 FOLDS = ["used", "unused", "unlogged", "failed"]
@@ -285,6 +304,7 @@ class Writing:
             read_back=drawn["read_back"],
             extra=extra,
             moved=moved,
+            rule=drawn["rule"],
         )
         reported = usage._asdict() | ({"estimated": True} if estimated else {})
         cost = cost_of(usage, drawn["prices"])

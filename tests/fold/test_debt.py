@@ -84,6 +84,7 @@ class World:
     begun: Begun | None = None
     rereads: int = 0
     undoing: int = 0
+    outside: int = 0
     folds: int = 0
     unfolded: int = 0
 
@@ -130,8 +131,18 @@ class World:
         numbers = frozenset().union(*(block.stands_for or {block.number} for block in covered))
         return [*self.sent[:first], self.block(tokens, stands_for=numbers), *self.sent[last:]]
 
-    def propose(self, first, last, share, summary, attempts, fails, later):  # noqa: PLR0913, PLR0917
-        """A fold of what is between two places, if the rule allows it."""
+    def propose(  # noqa: PLR0913, PLR0917
+        self,
+        first,
+        last,
+        share,
+        summary,
+        attempts,
+        fails,
+        later,
+        forced=False,  # noqa: FBT002
+    ):
+        """A fold of what is between two places, if the rule allows it or the window forces it."""
         if self.begun or len(self.sent) < 3:
             return
         first = 1 + first % (len(self.sent) - 2)
@@ -141,7 +152,16 @@ class World:
         move = Move(size(self.sent[:first]), size(after), summary * attempts)
         verdict = self.state.may(move, self.next_request(), self.rates, strict=self.strict)
         excess = self.paid.cost(after) - self.paid.cost(self.sent)
-        assert verdict.price == max(move.summary, move.summary + excess)
+        assert verdict.price >= max(move.summary, move.summary + excess)
+        if forced:
+            if size(after) > size(self.every):  # a summary longer than its messages is refused
+                return
+            self.state = self.state.forced(max(move.summary, verdict.price)).reopened()
+            self.outside += max(move.summary, verdict.price)
+            self.spend(summary)
+            self.sent = after
+            self.folds += 1
+            return
         if not verdict.allowed or (later and verdict.at_once):
             return
         if self.state.debt > 0:
@@ -167,7 +187,7 @@ class World:
         move = Move(size(self.sent[: begun.first]), size(after), begun.spent)
         price = move.price(self.next_request(), self.rates)
         assert price == begun.spent + excess
-        self.state = self.state.stating(price)
+        self.state = self.state.stating(move.stated(self.next_request(), self.rates))
         self.sent = after
         self.folds += 1
 
@@ -213,9 +233,9 @@ class World:
         assert self.state.debt == debt
         assert debt <= self.state.promise
         if not self.rereads:
-            assert debt <= self.state.price
+            assert debt <= self.state.price + self.state.outside
         if self.strict:
-            assert debt - self.rereads - self.undoing <= 0
+            assert debt - self.rereads - self.undoing - self.outside <= 0
 
 
 TOKENS = st.one_of(st.integers(1, 50), st.integers(1, 3_000), st.just(40_000))
@@ -241,6 +261,7 @@ FOLDS = st.tuples(
     st.integers(1, 3),
     st.booleans(),
     st.sampled_from([0, 0, 1, 3]),
+    st.sampled_from([False] * 7 + [True]),
 )
 SWITCHES = st.tuples(st.just("switch"), RATES)
 STEPS = st.lists(st.one_of(REQUESTS, REQUESTS, REQUESTS, FOLDS, FOLDS, SWITCHES), max_size=60)
@@ -263,6 +284,7 @@ def play(rates, fixed, steps, *, strict=False):
 
 SAY = ("request", 1_000, 1, 10, 0, False)
 FOLD = ("fold", 0, 60, 10, 0, 1, False, 0)
+FORCED = (*FOLD, True)
 
 
 SHORT = ("request", 1, 1, 0, 0, False)
@@ -277,6 +299,7 @@ def reread(tokens):
 @settings(max_examples=EXAMPLES)
 @given(RATES, st.integers(0, 20_000), STEPS)
 @example(Rates(2, 25), 500, [SAY] * 8 + [FOLD] + [reread(3_000)] * 30)
+@example(Rates(2, 25), 500, [SAY] * 8 + [FOLD, SAY, FORCED, SAY, FORCED] + [reread(3_000)] * 30)
 @example(Rates(2, 25), 0, [SHORT] * 7 + TWO_FOLDS + [SAY])
 @example(Rates(2, 25), 0, [("request", 34, 1, 0, 0, False), *[SHORT] * 3, *THEN_IN_VAIN, SAY])
 def test_debt_is_never_more_than_promised(rates, fixed, steps):
@@ -310,6 +333,19 @@ def test_a_dear_fold_waits_while_there_is_debt_and_a_cheap_one_does_not():
     world.propose(*FOLD[1:])
     assert world.folds == 2
     assert play(Rates(10, 10), 500, steps).folds == 2
+
+
+def test_a_fold_that_the_window_forces_adds_its_own_price_to_the_promise():
+    world = play(Rates(2, 25), 500, [*[SAY] * 8, FOLD, SAY, FORCED, SAY])
+    assert world.folds == 2
+    assert world.state.outside == world.outside > 0
+    assert world.state.debt > world.state.price
+    for _ in range(200):
+        world.wait(1)
+        world.say(300)
+        world.request(10)
+    assert world.state.debt < 0
+    assert world.state.outside == 0
 
 
 def test_strictly_a_fold_is_paid_from_gains():

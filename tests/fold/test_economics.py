@@ -80,14 +80,19 @@ def test_a_pace_starts_again_with_each_fold():
 @pytest.mark.parametrize(
     ("given_outlook", "given_pace", "tariff", "words"),
     [
-        (outlook(), pace(9), SONNET, ["60,000 to about 20,000", "once and saves $0.0120 a"]),
         (
             outlook(),
             pace(9),
             SONNET,
-            ["$0.0924 goes into reading", "in 10 requests. So it is made"],
+            ["60,000 to about 20,000", "now costs $0.0329 and saves $0.0120"],
         ),
-        (outlook(), pace(1), SONNET, ["in 2 requests. It is made when"]),
+        (
+            outlook(),
+            pace(9),
+            SONNET,
+            ["after 3 requests it pays", "$0.0924 in 10 requests, so it is made"],
+        ),
+        (outlook(), pace(1), SONNET, ["in 2 requests; it is made when"]),
         (outlook(), Pace(), Tariff.of(None), ["as much as 4,000 tokens of input a request"]),
         (outlook(cold=True), Pace(), SONNET, ["at once, because the cache has expired, and saves"]),
         (outlook(), Pace(), LOCAL, ["because the cache gives no discount"]),

@@ -21,13 +21,14 @@ from refold.cli.options import (
 from refold.cli.outcome import exit_on_error
 from refold.cli.output import Line, in_colors, print_colored, print_lines
 from refold.fold.compactor import Preview
-from refold.log import DEFAULT_TENANT, Log
+from refold.fold.economics import Worth
+from refold.log import DEFAULT_TENANT
 from refold.models import ModelSettings
 from refold.models.experience import Setup
-from refold.session.compaction import preview_of
+from refold.session.compaction import preview_of, worth_now
 from refold.session.explain import explanation
 from refold.settings import load_settings
-from refold.terminal_text import Piece
+from refold.terminal_text import Piece, wrapped
 from refold.view.explain import NARROWEST, Explanation, pieces
 from refold.view.profiles import PROFILES
 
@@ -93,7 +94,7 @@ def explain(  # noqa: PLR0913 - an option each
     Example: refold explain support-42 --model anthropic:claude-sonnet-4-5
     """
 
-    async def run() -> tuple[Explanation, Preview | None]:
+    async def run() -> tuple[Explanation, Worth | None, Preview | None]:
         async with log_to_read(store, tenant, gone="There is nothing left to explain.") as log:
             name = await chosen(log, session)
             found = await explanation(
@@ -104,13 +105,16 @@ def explain(  # noqa: PLR0913 - an option each
                 window=window,
                 target_tokens=target_tokens,
             )
-            return found, await _preview(log, name, found, window) if fold else None
+            setup = _setup(found, window)
+            worth = await worth_now(log, name, setup)
+            return found, worth, await preview_of(log, name, setup) if fold else None
 
     with exit_on_error():
-        found, folded = asyncio.run(run())
+        found, worth, folded = asyncio.run(run())
         columns = width or shutil.get_terminal_size().columns
         if as_json:
-            more = {"fold": _as_json(folded)} if folded else {}
+            more = {"decision": worth.as_json()} if worth else {}
+            more |= {"fold": _as_json(folded)} if folded else {}
             typer.echo(json.dumps(found.as_json() | more, ensure_ascii=False))
             return
         if in_colors():
@@ -119,16 +123,19 @@ def explain(  # noqa: PLR0913 - an option each
             typer.echo(found.as_text(columns, every=every), nl=False)
         if found.budget.window is None:
             typer.echo("\nGive the window with --window N.")
+        if worth:
+            lines = wrapped(str(worth), min(columns, 100))
+            print_lines([[], *([Piece(line)] for line in lines)])
         if folded:
             print_lines([*_fold_lines(folded)])
 
 
-async def _preview(log: Log, name: str, found: Explanation, window: int | None) -> Preview:
+def _setup(found: Explanation, window: int | None) -> Setup:
     settings, model = load_settings(found.profile), found.model or ""
     models = {**settings.models}
     if window:
         models[model] = (models.get(model) or ModelSettings()).model_copy(update={"window": window})
-    return await preview_of(log, name, Setup.of(model, settings.profile, models=models))
+    return Setup.of(model, settings.profile, models=models)
 
 
 def _as_json(fold: Preview) -> dict[str, JsonValue]:

@@ -169,6 +169,11 @@ def _compared(total: Receipt) -> Iterator[Line]:
     yield from _table("Of what was paid", [row for row in rows if row[1]])
     highest = f"Highest debt at any request: {_dollars(total.highest)}"
     yield [Piece(f"{highest}, without added tools and cache misses.")]
+    if total.promised:
+        beyond = ", with folds that the window forced or you asked for" * bool(total.outside_cost)
+        text = f"Promised at most: {_dollars(total.promised)}{beyond}"
+        broken = f"; exceeded at {counted(total.broken, 'request')}" if total.broken else ""
+        yield [Piece(f"{text}{broken}.")]
     yield []
 
 

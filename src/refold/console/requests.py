@@ -12,12 +12,14 @@ from pydantic import JsonValue
 from refold.console.items import MAX_TEXT, Lens, MessageItem, Run, items_of, oldest
 from refold.console.pages import Page, escaped_json, page
 from refold.errors import InvalidInput, Unrebuildable
+from refold.fold.debt import OpenFold, RuleState
 from refold.gateway.sent_body import SentBody, sent_body
 from refold.log import CODEC, Entry, Log, Outline, PartRef, Requested, Span, Used
 from refold.log.entry import spans_of
+from refold.models.receipt import Basis
 from refold.service.api import schemas
 from refold.service.api.requests import record_of
-from refold.service.api.routing import CallerLog, Reader, SessionName
+from refold.service.api.routing import CallerLog, Reader, ServiceDep, SessionName, using
 from refold.service.api.schemas import MAX_INTEGER, Seq
 from refold.service.api.sessions import INERT, json_list, read_page, state_of
 from refold.session.explain import explain_past
@@ -116,6 +118,12 @@ class PastRequest(NamedTuple):
         return merged(runs)
 
     @property
+    def debt(self) -> OpenFold | None:
+        """What folds had cost before it, less what they saved; None where no account is kept."""
+        basis = Basis.parse(self.neighbors.used.basis) if self.neighbors.used else None
+        return RuleState.of(basis.rule.state).now if basis and basis.rule else None
+
+    @property
     def cause(self) -> str:
         """Why it changed what had been sent before; empty if it only added to it."""
         return causes(self.explanation.cause) if self.explanation.cause else ""
@@ -210,10 +218,11 @@ async def sent_items(log: Log, request: PastRequest, offset: int) -> list[SentMe
 
 
 @router.get("/{seq}")
-async def show_request(
+async def show_request(  # noqa: PLR0913, PLR0917 - FastAPI gives each by its type
     request: Request,
-    _: Reader,
+    caller: Reader,
     log: CallerLog,
+    service: ServiceDep,
     session: SessionName,
     seq: Seq,
     offset: Offset = 0,
@@ -231,10 +240,16 @@ async def show_request(
             session=session,
         )
     places = found.places
+    state = await state_of(log, session)
+    decision = None
+    if not offset and seq == state.last_request and not getattr(service, "read_only", False):
+        async with using(service, caller, session) as opened:
+            decision = opened.decide().worth
     return page(
         request,
         "request_messages.html" if offset else "request.html",
-        state=await state_of(log, session),
+        state=state,
+        decision=decision,
         past=found,
         items=await sent_items(log, found, offset),
         more=offset + PAGE if offset + PAGE < len(places) else None,

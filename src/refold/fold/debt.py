@@ -14,19 +14,26 @@ is debt.
 The promise: at every request debt is at most P + 2Q + one reread, and at most P without rereads. P
 is the stated price of the open fold, retries included, and Q the most that undoing it would have
 cost since there was no debt. Q covers what was said after the fold too, because undoing a fold
-moves all that follows it: with the folded text alone, the promise would be false.
+moves all that follows it: with the folded text alone, the promise would be false. Moves that the
+rule does not decide add their own prices to the promise, on a line of their own: those that the
+window forces, and folds that a person asks for.
 
 Why it holds: a request that moves nothing costs at most what the whole one does, apart from what
 was reread. So debt without rereads grows when a fold is made and at no other time, by P; rereads
 stay below Q and the one that reaches it; and undoing the fold costs at most Q.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, field, replace
 from typing import Literal, NamedTuple
 
-Economics = Literal["off", "open-fold", "strict"]
-"""Whether debt decides: not at all; so that one fold is open; or so that none is ever dearer."""
-Reason = Literal["no debt", "not dearer", "gains", "debt", "unfolded", "not smaller", "own price"]
+from pydantic import JsonValue
+
+Reason = Literal[
+    "no debt", "not dearer", "gains", "over the window", "debt", "unfolded", "not smaller"
+]
+
+MovedBy = Literal["", "fold", "cut"]
+"""What of ours made a request begin otherwise than the one before: nothing, a fold, or a cut."""
 
 
 class Rates(NamedTuple):
@@ -69,6 +76,15 @@ class Move(NamedTuple):
         still = 0 if request.cold else request.kept
         return self.summary + rates.cost(self.size, moved) - rates.cost(request.size, still)
 
+    def stated(self, request: NextRequest, rates: Rates) -> float:
+        """The price that counts: also of text that was read back, which it makes part of a fold."""
+        moved = 0 if request.cold else min(self.kept, request.kept, self.size)
+        new = request.size - request.kept
+        cached = 0 if request.cold else max(0, request.whole - new)
+        whole = rates.cost(request.whole, cached)
+        over = self.summary + rates.cost(self.size, moved) - whole
+        return max(self.summary, self.price(request, rates), over)
+
 
 class Verdict(NamedTuple):
     """Whether a move may be made now, and why."""
@@ -98,31 +114,34 @@ class OpenFold:
     """The dearest of these rereads."""
     unfolded: bool = False
     """Whether it was undone, and there is still debt."""
+    outside: float = 0.0
+    """What moves cost that the rule does not decide, since debt was last at most 0."""
 
     @property
     def promise(self) -> float:
         """What debt may not exceed now."""
-        return self.price + (2 * self.unfolding + self.reread if self.rereads else 0.0)
+        rereads = 2 * self.unfolding + self.reread if self.rereads else 0.0
+        return self.price + self.outside + rereads
 
     def may(
         self, move: Move, request: NextRequest, rates: Rates, *, strict: bool = False
     ) -> Verdict:
         """Whether this move may be made before the next request."""
         price = move.price(request, rates)
-        stated = max(price, move.summary)
+        stated = move.stated(request, rates)
         owed = self.debt + self.unpaid
         if self.unfolded:
             return Verdict(allowed=False, why="unfolded", price=stated)
         if move.size > request.whole:  # every later request would cost more than the whole one
             return Verdict(allowed=False, why="not smaller", price=stated)
         if price <= 0:
-            limit = 0.0 if strict else self.price
-            if owed - self.rereads + move.summary <= limit:
+            limit = self.outside + (0.0 if strict else self.price)
+            if not stated or owed - self.rereads + stated <= limit:
                 at_once = owed > 0 or strict
                 return Verdict(allowed=True, why="not dearer", price=stated, at_once=at_once)
         if strict:
             gains = owed + stated <= 0
-            return Verdict(gains, "gains" if gains else "debt", stated)
+            return Verdict(gains, "gains" if gains else "debt", stated, at_once=True)
         return Verdict(owed <= 0, "no debt" if owed <= 0 else "debt", stated)
 
     def must_unfold(self, unfolding: float) -> bool:
@@ -133,6 +152,35 @@ class OpenFold:
         """A fold begins, or takes effect later and for more than was stated when it began."""
         unpaid = self.unpaid + max(0.0, price)
         return replace(self, price=max(self.price, price), unpaid=unpaid)
+
+    def forced(self, price: float) -> "OpenFold":
+        """A move that the rule does not decide is made, for this price."""
+        more = max(0.0, price)
+        return replace(self, outside=self.outside + more, unpaid=self.unpaid + more)
+
+    def reopened(self) -> "OpenFold":
+        """After all folds were undone, the rule did not decide another: rereads count again.
+
+        What the ones before have cost, and undoing them, stays in the promise.
+        """
+        if not self.unfolded:
+            return self
+        outside = max(self.outside, self.debt + self.unpaid - self.price)
+        return replace(
+            self, outside=outside, rereads=0.0, unfolding=0.0, reread=0.0, unfolded=False
+        )
+
+    def with_moves(self, moves: "Ruled", outside: float = 0.0) -> "OpenFold":
+        """With the moves that are recorded of a request, and others that the rule doesn't decide.
+
+        What is nothing changes nothing: there may have been no debt meanwhile.
+        """
+        state = self.stating(moves.stated) if moves.stated else self
+        if moves.outside + outside > 0:
+            state = state.forced(moves.outside + outside)
+        if moves.undone:
+            state = state.without_folds(moves.unfolding)
+        return state.reopened() if moves.reopened else state
 
     def without_folds(self, unfolding: float) -> "OpenFold":
         """All folds are undone before the next request."""
@@ -170,3 +218,112 @@ class OpenFold:
 def price_of_unfolding(rates: Rates, whole: int, kept: int) -> float:
     """Q: to write everything that follows the `kept` tokens before the oldest fold once."""
     return rates.write * max(0, whole - kept)
+
+
+class Ruled(NamedTuple):
+    """What is recorded of a request for the rule; prices are dollars."""
+
+    state: tuple[float, ...] = ()
+    """The state before it."""
+    chain: tuple[JsonValue, ...] = ()
+    """What the accounts know of the requests before it, so that nobody need read those."""
+    stated: float = 0.0
+    """What folds were stated to cost since the request before."""
+    outside: float = 0.0
+    """The same of folds that the rule does not decide."""
+    unfolding: float = 0.0
+    """Q: what undoing the folds would cost."""
+    undone: bool = False
+    """Whether they were undone since the request before."""
+    reopened: bool = False
+    """Whether a fold was made after that, which the rule does not decide."""
+    moved_by: MovedBy = ""
+    carried: int = 0
+    """Tokens in it that were read back."""
+
+    def scaled(self, scale: float) -> "Ruled":
+        """With prices by the provider's count, which is so many times ours."""
+        return self._replace(
+            stated=self.stated * scale,
+            outside=self.outside * scale,
+            unfolding=self.unfolding * scale,
+        )
+
+
+@dataclass(slots=True)
+class RuleState:
+    """The state of the rule after the newest request, and what that may still turn out to be."""
+
+    now: OpenFold = field(default_factory=OpenFold)
+    spent: float = 0.0
+    """On summaries since the newest request."""
+    _before: OpenFold | None = None
+    """With the newest request's folds, but not its costs."""
+    _paid: float = 0.0
+    _unfolding: float = 0.0
+
+    @property
+    def if_reread(self) -> OpenFold:
+        """The state if the newest request only asked for what is folded."""
+        if self._before is None or self._before.unfolded:  # nothing was folded
+            return self.now
+        state = self._before.after(
+            self._paid, 0, reread=max(0.0, self._paid), unfolding=self._unfolding
+        )
+        return state.with_summary(self.spent) if self.spent else state
+
+    def spend(self, cost: float, *, outside: bool = False) -> None:
+        """Take in what a summary cost."""
+        self.now = (self.now.forced(cost) if outside else self.now).with_summary(cost)
+        self.spent += cost
+
+    def request(
+        self, ruled: Ruled, paid: float, whole: float, *, reread: float, outside: float
+    ) -> None:
+        """Take in a request.
+
+        Args:
+            ruled: What was recorded of it.
+            paid: What it cost, without what nothing of ours caused.
+            whole: What it would have cost with the whole history.
+            reread: Of `paid`, what was for text that was read back.
+            outside: Of `paid`, what a cut of ours cost.
+        """
+        before = self.now.with_moves(ruled, outside)
+        self._before, self._paid, self._unfolding = before, paid, ruled.unfolding
+        self.spent = 0.0
+        self.now = before.after(paid, whole, reread=reread, unfolding=ruled.unfolding)
+
+    def retract(self) -> None:
+        """The newest request only asked for what is folded: the whole account has none of it."""
+        self.now, self._before = self.if_reread, None
+
+    def skip(self) -> None:
+        """The newest request has nothing to be compared with."""
+        self._before, self.spent = None, 0.0
+
+    def as_tuple(self) -> tuple[float, ...]:
+        """The state as it is recorded."""
+        before = astuple(self._before) if self._before else ()
+        return (*astuple(self.now), self.spent, self._paid, self._unfolding, *before)
+
+    @classmethod
+    def of(cls, recorded: tuple[float, ...]) -> "RuleState":
+        """The state that was recorded; a new one where nothing was."""
+        width = len(astuple(OpenFold()))
+        if len(recorded) < width + 3:
+            return cls()
+        spent, paid, unfolding = recorded[width : width + 3]
+        before = recorded[width + 3 :]
+        return cls(
+            _open_fold(recorded[:width]),
+            spent,
+            _open_fold(before) if len(before) == width else None,
+            paid,
+            unfolding,
+        )
+
+
+def _open_fold(recorded: tuple[float, ...]) -> OpenFold:
+    *sums, unfolded, outside = recorded
+    return OpenFold(*sums, unfolded=bool(unfolded), outside=outside)

@@ -12,10 +12,14 @@ another model has its own, and where a provider gives no discount on what it has
 fold is made as soon as it leaves enough out.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from math import ceil
 from typing import Final, Literal, NamedTuple
 
-from refold.fold.debt import Move, NextRequest, Rates
+from pydantic import JsonValue
+
+from refold.fold.debt import Move, NextRequest, Rates, Verdict
+from refold.terminal_text import counted
 from refold.view import Pace
 
 READ, WRITE, OUTPUT = 0.1, 1.25, 5.0
@@ -89,10 +93,38 @@ class Worth(NamedTuple):
     cold: bool = False
     """Whether the cache has expired, so that everything is written anyway."""
     in_dollars: bool = True
+    verdict: Verdict | None = None
+    """Whether what folds have cost so far allows this one; None where no account is kept."""
+    debt: float = 0.0
+    """What folds have cost so far, less what they saved."""
 
     @property
     def due(self) -> bool:
-        return self.finding in ("not dearer", "paid by reading")
+        return self.finding in ("not dearer", "paid by reading") and not self.waits
+
+    @property
+    def waits(self) -> bool:
+        """Whether earlier folds must pay for themselves first."""
+        return self.verdict is not None and not self.verdict.allowed
+
+    @property
+    def at_once(self) -> bool:
+        """Whether the fold must be made before the next request: it would cost more later."""
+        return self.finding == "not dearer" or (self.verdict is not None and self.verdict.at_once)
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """The figures, and the sentence that says them."""
+        return {
+            "finding": self.finding,
+            "made": self.due,
+            "price": self.price,
+            "saves": self.saves,
+            "pays_after": self.pays_after,
+            "read": self.read,
+            "debt": self.debt,
+            "in_dollars": self.in_dollars,
+            "text": str(self),
+        }
 
     def __str__(self) -> str:
         return " ".join(self._sentences())
@@ -106,13 +138,36 @@ class Worth(NamedTuple):
         if self.finding == "not dearer":
             why = "the cache has expired" if self.cold else "the cache gives no discount worth it"
             yield f"It pays at once, because {why}, and saves {self._amount(self.saves)} a request."
+        else:
+            yield (
+                f"Folding now costs {self._amount(self.price)} and saves "
+                f"{self._amount(self.saves)} a request: after "
+                f"{counted(self.pays_after, 'request')} it pays."
+            )
+        if self.waits:
+            yield f"It is not made now: {self._why_not()}."
             return
-        yield (
-            f"It costs {self._amount(self.price)} once and saves {self._amount(self.saves)} a "
-            f"request; {self._amount(self.read)} goes into reading what it would leave out"
-            f" in {self.requests} request{'s' if self.requests > 1 else ''}."
-        )
-        yield "So it is made." if self.due else "It is made when that has cost as much as the fold."
+        if self.finding == "not dearer":
+            return
+        spent = f"{self._amount(self.read)} in {counted(self.requests, 'request')}"
+        so = ", so it is made" if self.due else "; it is made when that is as much as the fold"
+        yield f"Reading what it would leave out has cost {spent}{so}."
+
+    @property
+    def pays_after(self) -> int:
+        """Requests until the fold has saved its price."""
+        return max(1, ceil(self.price / self.saves)) if self.saves else 0
+
+    def _why_not(self) -> str:
+        match self.verdict:
+            case Verdict(why="unfolded"):
+                return "folds were undone, because reading them back cost as much as undoing them"
+            case Verdict(why="not smaller"):
+                return "it would be larger than the whole history"
+            case _ if self.debt > 0:
+                return f"earlier folds have yet to save {self._amount(self.debt)}"
+            case _:
+                return f"folds may only cost what they saved so far, {self._amount(-self.debt)}"
 
     def _amount(self, cost: float) -> str:
         if not self.in_dollars:
@@ -120,13 +175,25 @@ class Worth(NamedTuple):
         return f"${max(0.0, cost):.4f}" if cost < 1 else f"${cost:,.2f}"
 
 
-def weigh(outlook: Outlook, pace: Pace, tariff: Tariff, patience: float = 1.0) -> Worth:
+def weigh(
+    outlook: Outlook,
+    pace: Pace,
+    tariff: Tariff,
+    patience: float = 1.0,
+    may: Callable[[Move], tuple[Verdict, float]] | None = None,
+) -> Worth:
     """Whether to fold before the next request.
 
-    `patience` is what must have been read in vain, in prices of the fold.
+    Args:
+        outlook: The fold.
+        pace: What was sent since the newest fold.
+        tariff: What the model's tokens cost.
+        patience: What must have been read in vain, in prices of the fold.
+        may: Whether what folds have cost so far allows this one, and the debt; None: it does.
     """
     request, rates = outlook.request, tariff.rates
     move = Move(outlook.kept, outlook.size, outlook.summary)
+    verdict, debt = may(move) if may else (None, 0.0)
     price = move.price(request, rates) + outlook.rereads
     kept = 0 if request.cold else request.kept
     in_vain = pace.tokens - pace.requests * outlook.size + max(0, kept - outlook.size)
@@ -148,4 +215,6 @@ def weigh(outlook: Outlook, pace: Pace, tariff: Tariff, patience: float = 1.0) -
         pace.requests + 1,
         request.cold,
         tariff.in_dollars,
+        verdict,
+        debt,
     )

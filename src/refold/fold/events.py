@@ -144,6 +144,7 @@ Guard = Literal[
     "not believed",
     "repeated failure",
     "summarizer left alone",
+    "read back too often",
 ]
 """What keeps a session from folding in vain."""
 
@@ -167,6 +168,10 @@ _REMEDIES: Final[dict[Guard, str]] = {
     "summarizer left alone": (
         "The summarizer failed too often and is asked again only now and then; the log writes the "
         "summaries meanwhile. Check its key, its limits, its name, or set another `summarizer`."
+    ),
+    "read back too often": (
+        "The folds were undone, and nothing is folded until that is paid for. Keep more of what "
+        "the model needs: raise `fold.keep.amount` or `fold.region_tokens`."
     ),
 }
 

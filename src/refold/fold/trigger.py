@@ -5,7 +5,7 @@ instructions and tools are too large by themselves: it would be started again at
 """
 
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from refold.fold.economics import Worth
 from refold.view import Fold, Profile, Thresholds, Trigger, Window
@@ -17,6 +17,8 @@ Act = Literal["continue", "start", "wait"]
 FULL = 100_000
 """With room for this many tokens of messages, a profile's values apply unscaled."""
 _MIN_TOKENS = 200
+_FORCED: Final = {"hard", "forced"}
+"""What the window leaves no choice about, whatever was saved so far."""
 _MAX_SHOWN = 0.75  # of what a fold replaces
 
 
@@ -56,7 +58,8 @@ class Why(NamedTuple):
         "failed before",
         "under way",
         "rewritten",
-        "short",  # against
+        "short",
+        "debt",  # against
     ]
     value: int = 0
     mark: int = 0
@@ -114,7 +117,7 @@ def decide(  # noqa: PLR0913 - all that a decision depends on
     if running:
         act: Act = "wait" if urgent else "continue"
         return Decision(act, (*reached, Why("under way")))
-    against = tuple(_against(trigger, pressure, reached))
+    against = tuple(_against(trigger, pressure, reached, worth))
     if against:
         return Decision("continue", (*reached, *against))
     return Decision("wait" if urgent or inline else "start", reached)
@@ -138,7 +141,7 @@ def decide_for_left_out(pressure: Pressure, reached: Decision, *, running: bool)
 
 def _is_urgent(reason: Why, limits: Window, worth: Worth | None) -> bool:
     if reason.what == "savings":  # after this request, the cache is warm again
-        return worth is not None and worth.finding == "not dearer"
+        return worth is not None and worth.at_once
     fixed = {
         "messages": limits.max_messages,
         "turns": limits.max_turns,
@@ -163,11 +166,15 @@ def _reached(
         yield Why("messages", pressure.messages, trigger.messages)
     if trigger.turns and pressure.turns > trigger.turns:
         yield Why("turns", pressure.turns, trigger.turns)
-    if worth is not None and worth.due:
+    if trigger.savings and worth is not None and worth.due:
         yield Why("savings", worth.before, worth.after)
 
 
-def _against(trigger: Trigger, pressure: Pressure, reached: tuple[Why, ...]) -> Iterator[Why]:
+def _against(
+    trigger: Trigger, pressure: Pressure, reached: tuple[Why, ...], worth: Worth | None
+) -> Iterator[Why]:
+    if worth is not None and worth.waits and not any(why.what in _FORCED for why in reached):
+        yield Why("debt", worth.before, worth.after)
     if pressure.messages < trigger.min_messages or not pressure.foldable:
         yield Why("too few messages", pressure.foldable, trigger.min_messages)
     if any(reason.what in ("messages", "turns", "savings", "forced") for reason in reached):
@@ -229,7 +236,7 @@ def while_folding(profile: Profile) -> Profile:
     """
     rewrite, off = profile.rewrite, {"recent_messages": 0, "recent_tokens": 0}
     window = profile.window.model_copy(update=off)
-    if rewrite.sticky and profile.trigger.hard:
+    if rewrite.sticky and (profile.trigger.hard or profile.keeps_account):
         rewrite = rewrite.model_copy(update={"target": 1.0})
     return profile.model_copy(update={"window": window, "rewrite": rewrite})
 

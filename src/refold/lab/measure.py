@@ -27,6 +27,7 @@ from refold.lab.session_policy import SessionPolicy, placeholder_summary
 from refold.lab.trace import Trace
 from refold.models import counter_for
 from refold.models.experience import Setup
+from refold.models.receipt import Receipt
 from refold.transcripts.recording import FORMAT
 from refold.view.budget import Budget
 from refold.view.profiles import Profile
@@ -58,6 +59,8 @@ class Outcome:
     """Requests that no provider would have taken: too long, or with half of a pair."""
     marks: tuple[Mark, ...] = ()
     """Where it folded."""
+    receipt: Receipt | None = None
+    """What it was behind sending everything, of a profile of ours."""
     error: str = ""
     trace: Trace | None = None
     """What it sent, if the job says so."""
@@ -121,7 +124,8 @@ def _outcome(job: Job, policy: str, on_request: Callable[[], object]) -> Outcome
     refused = sum(one.sent > case.window or one.orphans > 0 for one in played.requests)
     trace = Trace.of(played, meter.reader) if job.traced else None
     sent = tuple(one.sent for one in played.requests)
-    return Outcome(job.session, policy, row, refused, played.marks, trace=trace, sent=sent)
+    receipt = made.receipt if isinstance(made, SessionPolicy) else None
+    return Outcome(job.session, policy, row, refused, played.marks, receipt, trace=trace, sent=sent)
 
 
 def _as_counted(case: Case, reader: Reader) -> Settings:
@@ -270,6 +274,8 @@ class Total:
     error: str = ""
     rows: tuple[Row, ...] = ()
     """The figures of each session."""
+    receipts: tuple[Receipt, ...] = ()
+    """The receipt of each session, of a profile of ours."""
 
     def interval(self, pick: Callable[[Row], Share]) -> tuple[float, float]:
         """The 95 % interval of a share, by a bootstrap over sessions."""
@@ -366,4 +372,5 @@ def _total(policy: str, outcomes: Sequence[Outcome], base: float, *, ours: bool)
     share = row.cost / base if row and base else 1.0
     refused = sum(one.refused for one in outcomes)
     folds = sum(len(one.marks) for one in outcomes)
-    return Total(policy, ours, row, share, refused, folds, error, tuple(rows))
+    receipts = tuple(one.receipt for one in outcomes if one.receipt)
+    return Total(policy, ours, row, share, refused, folds, error, tuple(rows), receipts)

@@ -318,7 +318,7 @@ class Case:
         What its folds keep and show shrinks with the threshold by itself.
         """
         trigger = profile.trigger
-        if trigger.savings:
+        if trigger.savings or profile.keeps_account:
             seconds = {"cache_seconds": round(self.conditions.lifetime or 0)}
             trigger = trigger.model_copy(update=seconds)
             profile = profile.model_copy(update={"trigger": trigger})

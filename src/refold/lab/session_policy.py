@@ -8,6 +8,8 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import takewhile
+from math import inf
 
 from refold.fold.compactor import Write
 from refold.fold.events import CompactionComplete, FoldEvent
@@ -19,10 +21,13 @@ from refold.fold.summary import Summary
 from refold.lab.replay import Mark
 from refold.log import Author
 from refold.models import Usage
+from refold.models.accounts import receipt_of
 from refold.models.experience import Setup
+from refold.models.receipt import Receipt
 from refold.session import Session
 from refold.stores import MemoryStore
-from refold.view import Event, Messages
+from refold.view import Event, Messages, Request
+from refold.view.view_input import describe_row, weight
 
 SUMMARY_TOKENS = 1_500
 """The assumed length of a summary by a model."""
@@ -64,7 +69,14 @@ class SessionPolicy:
         self._times = times
         self._time = datetime.now(UTC)
         self.marks: list[Mark] = []
+        self.receipt = Receipt()
+        """The session's, once it is closed: how far behind sending everything it was."""
         self._received = 0
+        self._usage: Usage | None = None
+        """Of the newest request, until it is answered."""
+        self._before: tuple[Sequence[bytes], datetime] | None = None
+        """What was sent the time before, and when."""
+        self._weights: dict[bytes, int] = {}
         self._folds_before = 0
         log = self.store.log()
         self.session = self._runner.run(
@@ -96,16 +108,53 @@ class SessionPolicy:
         return Usage(sent, output, cache_write=sent)
 
     def close(self) -> None:
-        self._runner.run(self.session.close())
+        self._runner.run(self._close())
         self._runner.close()
+
+    async def _close(self) -> None:
+        await self.session.close()
+        self.receipt = await receipt_of(self.store.log(), "replay", self._lifetime)
 
     async def _request(self, messages: Sequence[bytes]) -> Messages:
         for index in range(self._received, len(messages)):
             if index < len(self._times) and (time := self._times[index]):
                 self._time = datetime.fromtimestamp(time / 1000, UTC)
-            await self.session.say(messages[index])
+            await self._take(messages[index])
         self._received = len(messages)
-        return (await self.session.request()).messages
+        request = await self.session.request()
+        self._usage = self._used(request)
+        return request.messages
+
+    async def _take(self, payload: bytes) -> None:
+        """Take in a message; the first one of the model's after a request is its answer."""
+        usage, wire = self._usage, self.session.inputs.wire
+        if usage is None or wire.describe(payload).role != "assistant":
+            await self.session.say(payload)
+            return
+        self._usage = None
+        await self.session.answer(payload, usage=usage._replace(output=self._weight(payload)))
+
+    def _used(self, request: Request) -> Usage:
+        """What a provider would report: what begins as the request before comes from its cache."""
+        sent, before = request.plan.account.sent, self._before
+        self._before = request.messages, self._time
+        cached = 0
+        if before and (self._time - before[1]).total_seconds() <= self._lifetime:
+            pairs = zip(before[0], request.messages, strict=False)
+            same = takewhile(lambda pair: pair[0] == pair[1], pairs)
+            cached = sent - request.plan.tokens + sum(self._weight(now) for _, now in same)
+        cached = min(sent, cached)
+        return Usage(sent, 0, cached, sent - cached)
+
+    def _weight(self, payload: bytes) -> int:
+        if payload not in self._weights:
+            row = describe_row(1, payload, self.session.inputs.wire, self.setup.counter)
+            self._weights[payload] = weight(row)
+        return self._weights[payload]
+
+    @property
+    def _lifetime(self) -> float:
+        return self.setup.profile.trigger.cache_seconds or inf
 
     def _watch(self, event: Event | FoldEvent) -> None:
         if isinstance(event, CompactionComplete):

@@ -12,14 +12,15 @@ made of what the log recorded with each request, and of nothing else.
 
 import json
 from bisect import bisect
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import astuple, dataclass, field, fields
-from typing import Final, NamedTuple
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field, replace
+from typing import Any, Final, NamedTuple
 
 from pydantic import JsonValue
 from pydantic_core import from_json
 
 from refold.errors import SessionForgotten, SessionNotFound
+from refold.fold.debt import Ruled, RuleState
 from refold.fold.extractive import BY
 from refold.fold.summary import parse
 from refold.log import (
@@ -37,13 +38,14 @@ from refold.log import (
     Used,
 )
 from refold.models.catalog import Prices, Usage
-from refold.models.receipt import MAX_COUNT, Basis, Receipt, possible
+from refold.models.receipt import MAX_COUNT, SUMS, Basis, Receipt, possible
 
 LIFETIME: Final = 300.0
 """Seconds that a provider's cache lives after its last use, if nothing else is set."""
 BLOCK: Final = 1_024
 """Tokens: providers cache in blocks, so fewer than this are no miss."""
 _MILLION: Final = 1_000_000
+_TOLERANCE: Final = 1e-9  # dollars
 _PAGE: Final = 1_000
 _MAX_CHAINS: Final = 100
 """Readers of a session, and requests under way, that are kept in mind."""
@@ -51,7 +53,6 @@ _READ_WHOLE: Final = frozenset({Used.KIND, FoldStepped.KIND, FoldCompleted.KIND,
 COUNTED: Final = _READ_WHOLE | {FoldFailed.KIND, Rewound.KIND, Cleared.KIND}
 """The kinds that change accounts. Of requests, only when they were sent is of interest."""
 _STATE_VERSION: Final = 1
-_NAMES: Final = tuple(each.name for each in fields(Receipt))
 _COMPACT: Final = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -92,6 +93,23 @@ class _Chain:
     """Whether earlier ones are gone, so that nobody can rewind to them."""
     newest: _Newest | None = None
 
+    def as_json(self) -> list[JsonValue]:
+        """What is needed to go on, in a size that does not grow with the session."""
+        cut = self.cut or len(self.read_back) > 1
+        newest = None if self.newest is None else [*astuple(self.newest)]
+        return [
+            *(self.model, self.at, self.sent, self.scale, self.caches, self.whole_at),
+            *(self.carried, self.read_back[-1][1], cut, newest),
+        ]
+
+    @classmethod
+    def of(cls, state: Sequence[Any]) -> "_Chain":
+        *own, read_back, cut, newest = state
+        last = None if newest is None else _Newest(*newest)
+        chain = cls(*own)
+        chain.read_back, chain.cut, chain.newest = [(0, read_back)], cut, last
+        return chain
+
 
 class Accounts:
     """The two accounts of one session; they take in its entries in order."""
@@ -107,7 +125,7 @@ class Accounts:
         self._lifetime = lifetime
         self._after = after
         self._since = since
-        self._sums: dict[str, float] = dict.fromkeys(_NAMES, 0)
+        self._sums: dict[str, float] = dict.fromkeys(SUMS, 0)
         self._chains: dict[str, _Chain] = {}
         self._sent: dict[int, int] = {}
         """When requests were sent that are not answered yet, by their records."""
@@ -117,6 +135,12 @@ class Accounts:
         """The same for folds since the newest request: the next one says whether it was forced."""
         self._over_window = False
         self._head = 0
+        self.rule = RuleState()
+        """Of the session's main line."""
+        self._promised = self._outside = 0.0
+        self._doubt = 0.0
+        """By how much our counts were off since there was no debt."""
+        self._broken = 0
         self.model = ""
         """The model that answered last."""
         self.key = ""
@@ -175,7 +199,25 @@ class Accounts:
         self._sums = dict(sums)
         self._add_pending(over_window=self._over_window)
         found, self._sums = self._sums, sums
-        return Receipt.of(found.values())
+        receipt = Receipt.of(found.values())
+        if not (self._promised or self._broken):
+            return receipt
+        return replace(
+            receipt,
+            promised=self._promised,
+            broken=self._broken,
+            outside_cost=self._outside,
+        )
+
+    @property
+    def chain(self) -> tuple[JsonValue, ...]:
+        """What is recorded of the session's main line, for whoever opens it next."""
+        return (*self._chains.get(MAIN_SCOPE, _Chain()).as_json(),)
+
+    def resume(self, ruled: Ruled) -> None:
+        """Go on before a request, with what was recorded of those before it."""
+        if ruled.chain:
+            self._chains[MAIN_SCOPE] = _Chain.of(ruled.chain)
 
     @property
     def can_rewind(self) -> bool:
@@ -187,12 +229,7 @@ class Accounts:
         """What is needed to go on from here, in a size that does not grow with the session."""
         chains: dict[str, JsonValue] = {}
         for scope, chain in self._chains.items():
-            cut = chain.cut or len(chain.read_back) > 1
-            newest = None if chain.newest is None else [*astuple(chain.newest)]
-            chains[scope] = [
-                *(chain.model, chain.at, chain.sent, chain.scale, chain.caches, chain.whole_at),
-                *(chain.carried, chain.read_back[-1][1], cut, newest),
-            ]
+            chains[scope] = chain.as_json()
         calls: dict[str, JsonValue] = {fold: [*spent] for fold, spent in self._calls.items()}
         state: dict[str, JsonValue] = {
             "version": _STATE_VERSION,
@@ -213,12 +250,8 @@ class Accounts:
         if found["version"] != _STATE_VERSION:
             return None
         accounts = cls()
-        accounts._sums = dict(zip(_NAMES, found["receipt"], strict=True))
-        for scope, values in found["chains"].items():
-            *own, read_back, cut, newest = values
-            chain = accounts._chains[scope] = _Chain(*own)
-            chain.read_back, chain.cut = [(0, read_back)], cut
-            chain.newest = None if newest is None else _Newest(*newest)
+        accounts._sums = dict(zip(SUMS, found["receipt"], strict=True))
+        accounts._chains = {scope: _Chain.of(state) for scope, state in found["chains"].items()}
         accounts._calls = {fold: (calls, spent) for fold, (calls, spent) in found["calls"].items()}
         accounts._pending = (found["pending"][0], found["pending"][1])
         accounts._over_window = found["over"]
@@ -241,11 +274,12 @@ class Accounts:
     def _summary(
         self, entry: Entry, fold: str, usage: Mapping[str, JsonValue], cost: JsonValue
     ) -> None:
+        known = _dollars(cost)
+        dollars = known or 0.0
+        self.rule.spend(dollars, outside=not fold)
         if not self._is_on_it(entry):
             return
         self._add(**_usage(usage)._asdict())
-        known = _dollars(cost)
-        dollars = known or 0.0
         self._add(summaries=1, summaries_cost=dollars, unpriced=known is None)
         calls, spent = self._calls.get(fold, (0, 0.0))
         self._calls[fold] = calls + 1, spent + dollars
@@ -297,6 +331,7 @@ class Accounts:
 
     def _compare(self, entry: Entry, chain: _Chain, basis: Basis, sent: "_Sent") -> None:
         usage = sent.usage
+        ruled = basis.rule if entry.scope == MAIN_SCOPE else None
         if chain.model not in (None, basis.model):  # another model has nothing in its cache
             chain.at = chain.whole_at = chain.carried = 0
             chain.caches, chain.scale = False, 0.0
@@ -317,6 +352,8 @@ class Accounts:
         whole = (tokens + usage.output * rates.output) / _MILLION
         over = size > basis.limit
         counted = self._is_on_it(entry)
+        if ruled is not None:
+            self._rule(chain, basis, ruled, sent, None if over else whole)
         if counted:
             self._add_pending(over_window=over)
             self._pending, self._over_window = (0, 0.0), over
@@ -326,6 +363,8 @@ class Accounts:
         elif counted:
             self._add(compared=1, paid=sent.cost, whole=whole)
             self._itemize(chain, basis, sent, rates, scale / _MILLION)
+            if ruled is not None:
+                self._check_promise()
         new = chain.carried + max(0, size - before)
         in_both = counted and not over
         chain.newest = _Newest(sent.cost, whole, in_both, chain.whole_at, new)
@@ -355,6 +394,53 @@ class Accounts:
         now = self._sums
         debt = now["paid"] - now["whole"] - now["added_cost"] - now["misses_cost"]
         now["highest"] = max(now["highest"], debt)
+
+    def _rule(
+        self, chain: _Chain, basis: Basis, ruled: Ruled, sent: "_Sent", whole: float | None
+    ) -> None:
+        """Take a request of the session's main line into the rule, with what is ours of it.
+
+        `whole` is None where the whole history would not fit the window.
+        """
+        if ruled.state:  # as whoever sent the request recorded it
+            self.rule = RuleState.of(ruled.state)
+        if basis.extra:
+            self.rule.retract()
+        if whole is None:
+            self.rule.skip()
+            return
+        usage, rates = sent.usage, _rates(basis.prices, writes=bool(sent.usage.cache_write))
+        scale = usage.input / basis.counted if basis.counted else 1.0
+        ruled = ruled.scaled(scale)
+        scale /= _MILLION
+        if not (ruled.unfolding or ruled.moved_by):  # it is the whole one: what differs are counts
+            self.rule.request(ruled, whole, whole, reread=0.0, outside=0.0)
+            return
+        prefix = rates.read if usage.cache_read else rates.write
+        # Of whatever size: providers cache in blocks, and no fold is to blame for that.
+        warm = chain.caches and self._is_warm(chain.at, sent.at)
+        missed = max(0, chain.sent - usage.cache_read) if warm else 0
+        lost = missed * (rates.write - rates.read) / _MILLION
+        apart = scale * basis.added * prefix + (0.0 if ruled.moved_by else lost)
+        new = min(basis.read_back, ruled.carried)
+        before = rates.write if ruled.moved_by else prefix
+        reread = scale * (new * rates.write + (ruled.carried - new) * before)
+        undone = ruled.undone or self.rule.now.unfolded
+        if undone and not ruled.reopened:  # no fold made the model read it
+            apart, reread = apart + reread, 0.0
+        cut = lost if ruled.moved_by == "cut" else 0.0
+        self.rule.request(ruled, sent.cost - apart, whole, reread=reread, outside=cut)
+        known = chain.scale and not sent.estimated
+        off = abs(usage.input - chain.scale * basis.counted) if known else 0.0
+        doubt = self._doubt + off * rates.write / _MILLION
+        self._doubt = doubt if self.rule.now.debt > 0 else 0.0
+
+    def _check_promise(self) -> None:
+        """Compare the debt after a request with what was promised."""
+        state = self.rule.now
+        self._promised = max(self._promised, state.promise)
+        self._broken += state.debt > state.promise + self._doubt + _TOLERANCE
+        self._outside = max(self._outside, state.outside)
 
     def _retract(self, chain: _Chain) -> None:
         """The newest request was a reread: with the whole history, it would not have been made."""

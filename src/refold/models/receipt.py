@@ -4,12 +4,13 @@
 """
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from operator import add, attrgetter, sub
 from typing import Any, Final, NamedTuple
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
+from refold.fold.debt import Ruled
 from refold.models.catalog import Prices, Usage
 from refold.terminal_text import counted
 
@@ -36,10 +37,14 @@ class Basis(NamedTuple):
     """Whether the answer before this request asked for these alone."""
     moved: bool = False
     """Whether this request begins otherwise than the one before."""
+    rule: Ruled | None = None
+    """For the rule of the open fold, where the profile keeps an account."""
 
     def as_json(self) -> JsonValue:
         """The basis as it is recorded."""
-        return {**self._asdict(), "prices": self.prices._asdict()}
+        own = {**self._asdict(), "prices": self.prices._asdict()}
+        own["rule"] = self.rule and self.rule._asdict()
+        return {name: value for name, value in own.items() if name != "rule" or value}
 
     @classmethod
     def parse(cls, value: JsonValue) -> "Basis | None":
@@ -48,7 +53,8 @@ class Basis(NamedTuple):
             basis = _BASIS.validate_python(value)
         except ValidationError:
             return None
-        numbers = (x for x in (*basis, *basis.prices) if isinstance(x, int | float))
+        rule = (*basis.rule, *basis.rule.state) if basis.rule else ()
+        numbers = (x for x in (*basis, *basis.prices, *rule) if isinstance(x, int | float))
         return basis if all(map(possible, numbers)) else None
 
 
@@ -120,6 +126,12 @@ class Receipt:
     """Tokens of compared requests after another one, as the provider reported them."""
     miscounted: float = 0.0
     """By how much our counts of them were off, corrected as the request before them was."""
+    promised: float = 0.0
+    """The most that debt was not to exceed, where the rule of the open fold was on."""
+    broken: int = 0
+    """Requests at which it did."""
+    outside_cost: float = 0.0
+    """Of `promised`, the most: moves that the rule doesn't decide, such as folds asked for."""
 
     @property
     def billed(self) -> float:
@@ -173,10 +185,15 @@ class Receipt:
         )
 
     def plus(self, other: "Receipt") -> "Receipt":
-        """Of both together; the highest debt is that of one session."""
+        """Of both together; the highest debt, and what was promised, are those of one session."""
         values: list[Any] = [*map(add, self.sums, other.sums)]
         values[_HIGHEST] = max(self.highest, other.highest)
-        return Receipt(*values)
+        return Receipt(
+            *values,
+            promised=max(self.promised, other.promised),
+            broken=self.broken + other.broken,
+            outside_cost=max(self.outside_cost, other.outside_cost),
+        )
 
     @classmethod
     def of(cls, sums: Iterable[float]) -> "Receipt":
@@ -186,13 +203,14 @@ class Receipt:
 
     @property
     def sums(self) -> tuple[float, ...]:
+        """What a store keeps: all but the promise, which one session has, and no day."""
         return _values(self)
 
     def less(self, earlier: "Receipt") -> "Receipt":
         """What came since an earlier state of the same accounts; the highest debt stays."""
         values: list[Any] = [*map(sub, self.sums, earlier.sums)]
         values[_HIGHEST] = self.highest
-        return Receipt(*values)
+        return replace(self, **dict(zip(SUMS, values, strict=True)))
 
     def as_json(self) -> dict[str, JsonValue]:
         """The sums, and what follows from them."""
@@ -200,6 +218,8 @@ class Receipt:
         return own | {"billed": self.billed, "debt": self.debt, "error": self.error}
 
 
-_IS_COUNT: Final = tuple(each.type is int for each in fields(Receipt))
-_HIGHEST: Final = [each.name for each in fields(Receipt)].index("highest")
-_values: Final = attrgetter(*(each.name for each in fields(Receipt)))
+_STORED: Final = fields(Receipt)[:-3]
+SUMS: Final = tuple(each.name for each in _STORED)
+_IS_COUNT: Final = tuple(each.type is int for each in _STORED)
+_HIGHEST: Final = SUMS.index("highest")
+_values: Final = attrgetter(*SUMS)

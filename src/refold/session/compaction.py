@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 from uuid import UUID, uuid4
 
 from pydantic import JsonValue
@@ -16,10 +16,12 @@ from pydantic import JsonValue
 from refold.engine import Ended, Engine, LocalEngine, LocalSteps
 from refold.engine.protocol import CANCELLED, reason_of
 from refold.errors import (
+    Conflict,
     FoldCancelled,
     FoldNotMade,
     FoldUnderWay,
     InvalidEntry,
+    InvalidInput,
     NothingToFold,
     RefoldError,
 )
@@ -46,6 +48,7 @@ from refold.fold.trigger import (
     sized,
     smaller_than,
 )
+from refold.fold.undo import unfold_span
 from refold.log import (
     CODEC,
     MAIN_SCOPE,
@@ -57,7 +60,7 @@ from refold.log import (
     Span,
     Value,
 )
-from refold.log.entry import subtract
+from refold.log.entry import spans_of, subtract
 from refold.memory import OVERFLOW, Leaving
 from refold.models.catalog import Usage, cost_of
 from refold.models.experience import Setup
@@ -65,7 +68,8 @@ from refold.session.events import CompactionEvents
 from refold.session.explain import besides_messages, last_model
 from refold.session.guards import Guards, Recovery
 from refold.session.live_view import LiveView
-from refold.session.savings import price_of, worth_of
+from refold.session.savings import FoldRule, price_of, worth_of
+from refold.session.spending import Spending
 from refold.telemetry import Instrumented
 from refold.view import Budget, Fold, Keep, Plan, Profile, Thresholds, ViewInput, Window
 from refold.view.budget import GAIN, PER_MESSAGE, effective_limit
@@ -79,6 +83,8 @@ Hook = Callable[[Job], Awaitable[None]]
 Host = Callable[[], Mapping[str, JsonValue]]
 """What the host knows of the current work: plan, todo, skills, agent."""
 
+REREADS: Final = "rereads"
+"""The trigger of what takes out of the view what was read back from folds that were undone."""
 LAST_REFUSAL: Final = 2
 """The refusal after which the view is cleared."""
 _END_KINDS: Final = {FoldCompleted.KIND, FoldFailed.KIND}
@@ -167,8 +173,9 @@ def automatic_boundary(live: LiveView, values: Fold, *, forced: bool = False) ->
 class CompactionSchedule:
     """Decides when to fold; a failed fold is not tried again at once."""
 
-    def __init__(self, live: LiveView) -> None:
+    def __init__(self, live: LiveView, rule: FoldRule) -> None:
         self._live = live
+        self._rule = rule
         self._retry_at = 0
         """After a failure: the tokens of the whole session at which to try again."""
         self._held_at = 0
@@ -220,12 +227,14 @@ class CompactionSchedule:
 
         Nothing is known of the cache before a session's first request, which is sent as it is.
         """
-        trigger, previous = self._live.setup.profile.trigger, self._live.previous
-        if not trigger.savings or not previous or tokens - marks.floor < trigger.at_least:
+        trigger, rule = self._live.setup.profile.trigger, self._rule
+        if not (trigger.savings or rule.on) or not self._live.previous:
+            return None
+        if tokens - marks.floor < trigger.at_least:
             return None
         values = fold_values(self._live.setup, budget)
         where = automatic_boundary(self._live, values)
-        return worth_of(self._live, where, tokens, values) if where.messages else None
+        return worth_of(self._live, where, tokens, values, rule) if where.messages else None
 
     def record_result(self, *, failed: bool) -> None:
         """After a failure, the profile's fixed limits apply until a fold is made."""
@@ -262,12 +271,14 @@ class Folds:
         compactor: Compactor | None = None,
     ) -> None:
         self._live = live
+        self.spending = Spending(live)
+        self.rule = FoldRule(live, self.spending)
         self._engine = engine
         self._events = events
         self._before = before
         self.host = host
         self._compactor = compactor
-        self._schedule = CompactionSchedule(live)
+        self._schedule = CompactionSchedule(live, self.rule)
         self._guards = Guards(events.report)
         self._recovery = Recovery(live, engine)
         self._manual: set[UUID] = set()
@@ -294,6 +305,8 @@ class Folds:
         Returns whether it has waited.
         """
         self._recovery.poll(self.running)
+        if not forced and self.running is None and self.rule.must_unfold:
+            await self._unfold_all()
         decision = self.decide(forced=forced, budget=budget)
         self._guards.decided(decision)
         later = self._live.setup.profile.fold.apply == "next turn"
@@ -301,6 +314,35 @@ class Folds:
             return False
         await self._act(decision, budget)
         return decision.act == "wait"
+
+    async def _unfold_all(self) -> None:
+        """Undo all folds, and take what was read back because of them out of the view.
+
+        The newest step stays: the model has just asked for it.
+        """
+        live, price = self._live, self.rule.unfolding
+        try:
+            while live.view.inputs.foldings:  # a fold beneath the others may show only then
+                outline, head = live.view.inputs.outline, live.head
+                span, weigh = Span(1, head), live.weight_of
+                values = await unfold_span(live.log, live.name, outline, span, uuid4, weigh)
+                await live.append(*values, expected=head)
+        except (Conflict, InvalidInput):  # the next request looks again
+            await live.catch_up()
+            return
+        self.rule.undone(price)
+        self._guards.unfolded("reading back what was folded cost as much as undoing the folds")
+        rows = self.spending.steps_read_back()
+        if rows:
+            spans = spans_of(row.seq for row in rows)
+            summary = Summary(REREADS, messages=len(rows), tokens=sum(map(weight, rows)))
+            shown: dict[str, JsonValue] = {"shown": []}  # so that its tokens count
+            body = cast("dict[str, JsonValue]", summary.as_json()) | shown
+            fold = uuid4()
+            with suppress(InvalidEntry):  # it was rewound meanwhile
+                await live.append(
+                    FoldStarted(fold, spans, REREADS), FoldCompleted(fold, spans, body)
+                )
 
     async def after_turn(self) -> None:
         """Start a fold that takes effect from the next turn on, where the profile says so."""
@@ -439,6 +481,7 @@ class Folds:
 
     async def observe(self, entries: Sequence[Entry]) -> None:
         """Take note of how folds ended, so that a failed one is not tried again at once."""
+        self.rule.observe(entries)
         self.switch(self._live.setup)  # another program's requests may have changed the counter
         await self._events.observe(entries)
         for entry in entries:
@@ -541,6 +584,9 @@ class Folds:
         )
         needs = needed(where.spans, live.view.inputs.outline) if self.running is None else None
         job = Job(live.name, fold, where.spans, cause, focus, job_context, live.head, needs)
+        if self.running is None:
+            size = live.view.size(setup.budget) + live.thresholds.floor
+            self.rule.began(where, size, values)
         self._events.report_start(fold, cause)
         # A fold of what requests already leave out frees nothing, but is still useful.
         self._tokens_before = {fold: sent} if sent > 0 else {}
@@ -566,12 +612,23 @@ class Folds:
 
 async def preview_of(log: Log, session: str, setup: Setup) -> Preview:
     """What a fold of a session would do now, read from its log; nothing is written."""
+    return await (await _folds_of(log, session, setup)).preview()
+
+
+async def worth_now(log: Log, session: str, setup: Setup) -> Worth | None:
+    """Whether a fold would pay before the next request; None where the profile doesn't weigh it."""
+    folds = await _folds_of(log, session, setup)
+    await folds.rule.resume()
+    return folds.decide().worth
+
+
+async def _folds_of(log: Log, session: str, setup: Setup) -> Folds:
     live = LiveView(log, session, setup, can_fold=True)
     await live.open()
     live.other_model = await last_model(log, session) != setup.model
     compactor = Compactor(log, setup.counter)
     events = CompactionEvents(live, lambda _: None, None)
-    return await Folds(live, LocalEngine(log, compactor), events).preview()
+    return Folds(live, LocalEngine(log, compactor), events)
 
 
 def manual_boundary(

@@ -91,6 +91,9 @@ class Guards:
         if times == _REPORTED_FAILURES:
             self._report("repeated failure", reason)
 
+    def unfolded(self, why: str) -> None:
+        self._report("read back too often", why)
+
     def _report(self, guard: Guard, why: str) -> None:
         self._watch(CompactionHeld(guard, why))
 

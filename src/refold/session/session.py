@@ -62,7 +62,6 @@ from refold.session.findings import DelegateFindings
 from refold.session.guards import MemoryPressure, RereadGuard
 from refold.session.live_view import LiveView, begin, opening_entry
 from refold.session.permissions import grant
-from refold.session.spending import Spending
 from refold.view import Budget, Previous, Request, View, ViewInput, record, thresholds
 from refold.view import events as events_of
 from refold.view.project import check_prompt
@@ -106,7 +105,7 @@ class Session:
         self._requests = 0
         self._refusals = 0
         """How often in a row the provider refused the request for its length."""
-        self._spending = Spending(live)
+        self._spending = folds.spending
         self._sent: tuple[Request, ViewInput] | None = None
         """The newest request, and what it was planned over."""
         self.late_messages: LateMessages | None = None
@@ -195,6 +194,7 @@ class Session:
                 await folds.recover()
                 await live.open()
                 folds.switch(live.setup)
+                await folds.rule.resume()
             except BaseException:
                 if own is not None:  # it may be finishing a fold that a dead process left
                     await own.close()
@@ -257,6 +257,8 @@ class Session:
         request = await self._rereads.plan_or_unpin(lambda: live.view.request(budget))
         await self._emergencies.trimmed(request.plan)
         self._spending.planned(request)
+        before = live.previous
+        self._folds.rule.planned(before and before.plan, before.seq if before else 0, request)
         more = hashes(request)
         kept = {name: value for name, value in more.items() if isinstance(value, bytes)}
         named = {name: value for name, value in more.items() if isinstance(value, str)}
@@ -321,8 +323,8 @@ class Session:
         live = self._live
         _check(payloads)
         notes = [*notes, *([note] if note else [])]
-        sent = live.previous
-        used = [self._spending.used(sent, usage, payloads, key)] if sent else []
+        sent, rule = live.previous, self._folds.rule
+        used = [self._spending.used(sent, usage, payloads, key, rule.ruled())] if sent else []
         appended = await live.append(*map(Message, payloads), *notes, *used, mark=mark)
         rows = live.view.inputs.rows
         if live.can_fold and rows and not rows[-1].has("call"):

@@ -14,6 +14,8 @@ from pydantic.fields import FieldInfo
 from refold.errors import InvalidSetting
 
 T = TypeVar("T")
+Economics = Literal["off", "open-fold", "strict"]
+"""Whether debt decides: not at all; so that one fold is open; or so that none is ever dearer."""
 _LEAST_RESTORED = 3
 
 
@@ -512,6 +514,15 @@ class Profile(Values):
     reserve: Policy[int] = Field(
         default=0, ge=0, description="Tokens of the window that are kept free for the answer."
     )
+    economics: Policy[Economics] = Field(
+        default="off",
+        description="What folding may cost more than sending everything. open-fold: one fold at a "
+        "time may be ahead of what it saves; a fold that makes the next request dearer waits "
+        "until the ones before have paid, and where rereads cost too much, folds are undone. "
+        "strict: a fold is only made where it is not dearer, or paid from what was saved. off: no "
+        "account is kept. It takes known prices, and a profile in which nothing but folds changes "
+        "what was sent; folds that the window forces and those that you ask for are always made.",
+    )
     trigger: Trigger = Trigger()
     fold: Fold = Fold()
     rewrite: Rewrite = Rewrite()
@@ -566,6 +577,23 @@ class Profile(Values):
         "model does.",
     )
 
+    @model_validator(mode="after")
+    def _moves_nothing_else(self) -> "Profile":
+        if self.economics == "strict" and not self.keeps_account:
+            raise InvalidSetting(
+                f"economics is strict, and the profile {self.name!r} also changes what was sent by "
+                "other rules.",
+                "Use the profile balanced, or set rewrite.sticky = true, results = native, "
+                "trim.max_chars = 0 and no limits in window.",
+            )
+        return self
+
+    @property
+    def keeps_account(self) -> bool:
+        """Whether debt decides: only where nothing but folds moves what was sent."""
+        others = self.trim.max_chars or self.window.limits or self.results != "native"
+        return self.economics != "off" and self.rewrite.sticky and not others
+
     @property
     def restored_turns(self) -> int:
         """How many turns a program that starts again shows, as text; 0: all that were shown."""
@@ -580,6 +608,7 @@ STATIC_MARKER = (
 BALANCED = Profile(
     name="balanced",
     reserve=16_384,
+    economics="open-fold",
     trigger=Trigger(tokens=100_000, at_least=20_000, savings=1),
     fold=Fold(
         keep=Keep(head="first run", head_tokens=4_000, unit="tokens", amount=8_000, snap="turn"),

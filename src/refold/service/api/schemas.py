@@ -388,6 +388,13 @@ class Receipt(Answer):
     )
     debt: float = Field(description="`paid` less `whole`; negative where something was saved.")
     highest: float = Field(description="The highest debt at any request of a session.")
+    promised: float = Field(
+        description="The most that debt was not to exceed, where the profile keeps an account."
+    )
+    broken: int = Field(description="Requests at which the debt exceeded it.")
+    outside_cost: float = Field(
+        description="Of `promised`: folds that the window forced or a person asked for."
+    )
     error: float = Field(description="The relative error of Refold's token counts.")
     summaries: int = Field(description="Model calls for summaries.")
     summaries_cost: float
