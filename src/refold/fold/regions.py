@@ -42,7 +42,7 @@ _MAX_TEXT: Final = 20_000  # characters of a message in which words are looked f
 _HALF_LIFE: Final = 60  # messages
 
 # How often a block is needed, against the others: uses for 10,000 tokens in recorded sessions.
-_CHANGED, _READ, _EDITED = 1.2, 0.7, 0.3
+_CHANGED, _READ, _EDITED = 4.0, 0.7, 0.3
 _EARLY, _IN_PART, _STALE = 4.0, 0.1, 0.05
 _FEW_FILES: Final = 4  # changed: until then, agents are about to change what they read
 _NEAR: Final = 10  # lines from one that was changed
@@ -51,7 +51,6 @@ _ANY_LINE: Final = 0.5  # for lines that speak of nothing in particular
 _MAX_FIT: Final = 1.5
 _NEEDED: Final = 0.5
 """Blocks that are needed less often are not worth their tokens."""
-_NEVER: Final = -1
 
 _NUMBERED: Final = re.compile(r"^[ ]*\d+(?:\N{RIGHTWARDS ARROW}|\t|[ ]?\|[ ]?)", re.MULTILINE)
 _ATTACHED: Final = re.compile(
@@ -88,16 +87,15 @@ class _Segment:
     lines: list[str]
     source: PartRef
     start: int = 0
-    changed: list[int] = field(default_factory=list[int])
-    """For each line, how many folds ago the model changed it."""
+    changed: list[bool] = field(default_factory=list[bool])
+    """For each line, whether the model wrote it."""
 
     def __post_init__(self) -> None:
-        self.changed = self.changed or [_NEVER] * len(self.lines)
+        self.changed = self.changed or [False] * len(self.lines)
 
     def near_change(self, first: int, end: int) -> bool:
-        """Whether one of these lines, or of those next to them, was changed lately."""
-        ages = self.changed[max(0, first - _NEAR) : end + _NEAR]
-        return any(0 <= age <= _LATELY for age in ages)
+        """Whether one of these lines, or of those next to them, was changed."""
+        return any(self.changed[max(0, first - _NEAR) : end + _NEAR])
 
 
 @dataclass
@@ -111,23 +109,23 @@ class _File:
 
     def show(self, text: str, source: PartRef, *, whole: bool) -> None:
         lines = text.splitlines()
-        ages = {
-            line: age
+        written = {
+            line
             for one in self.segments
-            for line, age in zip(one.lines, one.changed, strict=True)
-            if line.strip()
+            for line, changed in zip(one.lines, one.changed, strict=True)
+            if changed and line.strip()
         }
         self.age = 0
         self.whole = whole or self.whole
         new = {line for line in lines if line.strip()}
         left = [one for one in self.segments if not (whole or _is_within(one.lines, new))]
-        changed = [ages.get(line, _NEVER) for line in lines]
+        changed = [line in written for line in lines]
         self.segments = [*left, _Segment(lines, source, _end(left), changed)]
 
     def write(self, text: str, source: PartRef) -> None:
         self.edited = self.whole = True
         lines = text.splitlines()
-        self.segments, self.age = [_Segment(lines, source, 0, [0] * len(lines))], 0
+        self.segments, self.age = [_Segment(lines, source, 0, [True] * len(lines))], 0
 
     def edit(self, old: str, new: str, source: PartRef) -> None:
         """Text of the file was replaced."""
@@ -141,12 +139,12 @@ class _File:
                 first, rest = before.count("\n"), after.count("\n")
                 count = len(segment.lines) - first - rest
                 end = len(segment.changed) - rest
-                segment.changed[first:end] = [0] * count
+                segment.changed[first:end] = [True] * count
                 segment.source = source
                 return
         if new.strip():
             lines = new.splitlines()
-            self.segments.append(_Segment(lines, source, _end(self.segments), [0] * len(lines)))
+            self.segments.append(_Segment(lines, source, _end(self.segments), [True] * len(lines)))
 
 
 class _Block(NamedTuple):
@@ -154,7 +152,7 @@ class _Block(NamedTuple):
     start: int
     text: str
     source: PartRef
-    changed: int
+    changed: bool
     near_change: bool
     words: tuple[str, ...]
     """Each once. A set of them would take up far more than the text itself."""
@@ -177,7 +175,9 @@ def regions(material: Material) -> tuple[Region, ...]:
     fits = [_relevance(block.words, words, rarity) for block in blocks]
     weights = {id(file): files.weight(file) for file in files.known.values()}
     values = [
-        _CHANGED if block.near_change else weights[id(block.file)] * (_ANY_LINE + fit)
+        files.weight(block.file, _CHANGED)
+        if block.near_change
+        else weights[id(block.file)] * (_ANY_LINE + fit)
         for block, fit in zip(blocks, _with_files(blocks, fits), strict=True)
     ]
     found: list[tuple[float, int, Region]] = []
@@ -257,7 +257,7 @@ class _Files:
             )
         file.age = region.age + 1
         lines = region.text.split("\n")
-        changed = [_NEVER if region.changed < 0 else region.changed + 1] * len(lines)
+        changed = [region.changed] * len(lines)
         newest = file.segments[-1] if file.segments else None
         if newest and newest.start + len(newest.lines) == region.start:
             newest.lines += lines
@@ -277,12 +277,12 @@ class _Files:
                 elif shape.kind == "return" and ref in results:
                     self._take(results[ref], shown=shown)
 
-    def weight(self, file: _File) -> float:
-        """How likely a block of this file is to be needed, away from what was changed."""
-        weight = _EDITED if file.edited else _READ
-        if len(self._changed) <= _FEW_FILES:
+    def weight(self, file: _File, changed: float = 0) -> float:
+        """How likely a block of this file is to be needed, at or away from what was `changed`."""
+        weight = changed or (_EDITED if file.edited else _READ)
+        if not changed and len(self._changed) <= _FEW_FILES:
             weight *= _EARLY
-        if not file.whole:
+        if not (changed or file.whole):
             weight *= _IN_PART
         return weight * (_STALE if file.age > _LATELY else 1)
 
@@ -337,13 +337,12 @@ def _blocks(file: _File) -> Iterator[_Block]:
             if blank or size >= _MAX_BLOCK or nth == len(segment.lines) - 1:
                 text = "\n".join(segment.lines[first : nth + 1])
                 if text.strip():
-                    ages = [age for age in segment.changed[first : nth + 1] if age >= 0]
                     yield _Block(
                         file,
                         segment.start + first,
                         text,
                         segment.source,
-                        min(ages, default=_NEVER),
+                        any(segment.changed[first : nth + 1]),
                         segment.near_change(first, nth + 1),
                         tuple(_words(text)),
                     )

@@ -129,8 +129,8 @@ class Region(NamedTuple):
     edited: bool = False
     whole: bool = True
     """Whether all of the file was read or written."""
-    changed: int = -1
-    """How many folds ago the model changed one of these lines; -1: never."""
+    changed: bool = False
+    """Whether the model wrote one of these lines."""
 
 
 Verdict = Literal["no source", "masked", "marked", "left out"]
