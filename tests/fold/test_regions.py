@@ -94,11 +94,72 @@ def test_what_a_harness_attached_is_a_file_that_was_read():
     lines = "\n".join(f"{nth}\t{line}" for nth, line in enumerate(TEXT.split("\n"), 1))
     reminder = f"<system-reminder>\n{PATH}\n{lines}\n</system-reminder>\nparser.py, please"
     assert TEXT in shown(Passage(3, "user", (Shape("prompt", reminder),)))
+    plain = f"<system-reminder>\n{PATH}\n{TEXT}\n</system-reminder>"
+    assert TEXT in shown(Passage(3, "user", (Shape("prompt", plain),)))
 
 
-def test_files_that_nobody_mentions_and_results_that_are_no_files_are_left_out():
+def test_a_command_that_shows_several_ranges_of_a_file_shows_it():
+    command = f"sed -n '1,20p' {PATH} && sed -n '20,90p' {PATH}"
+    edit = call(6, "Edit", file_path=PATH, old_string=LINES[3], new_string="    value_3 = None")
+    block = shown(*call(4, "exec_command", TEXT, cmd=command), *edit)
+    assert f"{LINES[2]}\n    value_3 = None\n{LINES[4]}" in block
+
+
+def test_a_command_shows_the_whole_file_where_its_range_is_longer():
+    def whole(command):
+        return {one.whole for one in found(*call(4, "exec_command", TEXT, cmd=command))}
+
+    assert whole(f"cat {PATH}") == whole(f"sed -n '1,300p' {PATH}") == {True}
+    assert True not in whole(f"sed -n '1,{len(ALL)}p' {PATH}")
+    assert True not in whole(f"cat {PATH} other.py") | whole(f"cat {PATH} | grep value")
+
+
+def changes(number, seq=20):
+    """Calls that write so many other files."""
+    for nth in range(number):
+        path = f"/repo/other_{nth}.py"
+        yield from call(seq + 2 * nth, "Write", file_path=path, content="x = 1")
+
+
+def test_after_many_changes_only_lines_near_one_are_shown():
+    read = call(
+        4, "Read", "\n".join(f"{line} {nth}" for nth, line in enumerate(LINES * 5)), path=PATH
+    )
+    edit = call(
+        10, "Edit", file_path=PATH, old_string=f"{LINES[20]} 100", new_string="    new = 100"
+    )
+    early, late = found(*read, *edit), found(*read, *edit, *changes(6))
+    lines = [line for one in late if one.path == PATH for line in one.text.split("\n")]
+    assert sum(len(one.text) for one in early if one.path == PATH) > 2 * sum(map(len, lines))
+    assert "    new = 100" in lines
+    assert f"{LINES[19]} 99" in lines
+    assert f"{LINES[0]} 0" not in lines
+
+
+def test_what_is_not_touched_for_some_folds_is_left_out():
+    def after(folds, *passages):
+        earlier = ()
+        for _ in range(folds):
+            last = extractive_summary(Material((ASKED, *passages), earlier))
+            earlier, passages = (Earlier(7, parse(last.as_json()), 6),), ()
+        return regions(Material((ASKED,), earlier))
+
+    edit = call(6, "Edit", file_path=PATH, old_string=LINES[3], new_string="    value_3 = None")
+    assert after(1, *READ)
+    assert not after(2, *READ)
+    assert "    value_3 = None" in "".join(one.text for one in after(1, *READ, *edit))
+    assert not after(2, *READ, *edit)
+
+
+def test_what_was_changed_is_known_after_it_was_read_again():
+    edit = call(6, "Edit", file_path=PATH, old_string=LINES[3], new_string="    value_3 = None")
+    again = call(8, "Read", TEXT.replace(LINES[3], "    value_3 = None"), file_path=PATH)
+    assert {one.changed for one in found(*READ, *edit, *again)} == {True, False}
+
+
+def test_results_that_are_no_files_are_left_out():
     other = call(6, "Read", NUMBERED, file_path="/repo/src/lexer.py")
-    assert {region.path for region in found(*READ, *other)} == {PATH}
+    assert {region.path for region in found(*READ, *other)} == {PATH, "/repo/src/lexer.py"}
     assert not found(*call(4, "Grep", TEXT, pattern="token", path=PATH))
     assert not found(*call(4, "recall_read", TEXT, path=PATH))
     assert not found(*call(4, "Read", "Error: no such file", file_path=PATH))

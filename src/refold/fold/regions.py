@@ -5,11 +5,11 @@ with the message that shows it, and without it the agent must read the file agai
 regions of files, letter by letter, as they were read or written last, with the edits made since.
 
 Which ones, out of far more than there is room for, was measured on recorded sessions. Agents first
-read all that they are going to change, and then change it: before the first edit, nearly every file
-that somebody has mentioned is needed again. After it, files are needed that the model wrote itself,
-then those that it edits. A file of which only a part was read is seldom needed, and one that nobody
-has mentioned hardly ever. Within files, those lines are needed that speak of what the user and the
-model speak of.
+read all that they are going to change, and then change it: until a few files are changed, a file
+that was read is the likeliest to be needed. Later it is the lines that the model wrote itself, and
+those next to them. A file of which only a part was read is seldom needed, and one that was not
+touched for some folds hardly ever. Within files, those lines are needed that speak of what the user
+and the model speak of.
 """
 
 import re
@@ -19,6 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import log1p, sqrt
+from statistics import fmean
 from typing import Final, NamedTuple
 
 from pydantic import JsonValue
@@ -34,29 +35,37 @@ from refold.view import Counter as TokenCounter
 from refold.view.framing import is_recall_tool, lines_of, on_one_line
 from refold.wire.fingerprint import users_words
 
-_MAX_STORED: Final = 120_000  # characters of all regions that a fold stores
+_MAX_STORED: Final = 160_000  # characters of all regions that a fold stores
 _MAX_FILE: Final = 400_000  # characters of a file; a longer one is data
 _MAX_BLOCK, _MIN_BLOCK, _MAX_GAP = 12, 4, 6  # lines
 _MAX_TEXT: Final = 20_000  # characters of a message in which words are looked for
 _HALF_LIFE: Final = 60  # messages
 
 # How often a block is needed, against the others: uses for 10,000 tokens in recorded sessions.
-_BEFORE_EDITS, _WRITTEN, _EDITED, _READ = 3.3, 1.3, 0.45, 0.2
-_IN_PART, _UNMENTIONED = 0.15, 0.05
-_ANY_LINE: Final = 0.25  # of that, for lines that speak of nothing in particular
-_OLDER: Final = 0.3  # for each fold since
-_NEEDED: Final = 0.3
+_CHANGED, _READ, _EDITED = 4.0, 0.7, 0.3
+_EARLY, _IN_PART, _STALE = 4.0, 0.1, 0.05
+_FEW_FILES: Final = 4  # changed: until then, agents are about to change what they read
+_NEAR: Final = 10  # lines from one that was changed
+_LATELY: Final = 1  # folds ago; what was touched before is seldom needed
+_ANY_LINE: Final = 0.5  # for lines that speak of nothing in particular
+_MAX_FIT: Final = 1.5
+_NEEDED: Final = 0.5
 """Blocks that are needed less often are not worth their tokens."""
-_USUAL_BLOCK: Final = 320  # characters
 
 _NUMBERED: Final = re.compile(r"^[ ]*\d+(?:\N{RIGHTWARDS ARROW}|\t|[ ]?\|[ ]?)", re.MULTILINE)
-_ATTACHED: Final = re.compile(r"(?m)^(\S[^\n]*\.\w{1,10})\n(?=[ ]*1(?:\N{RIGHTWARDS ARROW}|\t))")
+_ATTACHED: Final = re.compile(
+    r"(?m)^(\S[^\n]*\.\w{1,10})\n(?=[ ]*1(?:\N{RIGHTWARDS ARROW}|\t))"
+    r"|(?<=<system-reminder>\n)(\S*[/\\]\S*\.\w{1,10})\n"
+)
 _NOTE: Final = re.compile(r"\n+<system-reminder>[\s\S]*\Z|\n</system-reminder>[\s\S]*\Z")
 _OUTPUT: Final = re.compile(r"\A(?:[A-Z][^\n:]*:[^\n]*\n|[A-Z][^\n]*\n){1,6}?Output:\n")
 """What Codex puts before the output of a command."""
 _SHOWS: Final = re.compile(
     r"\b(?:cat|nl|head|tail|sed\s+-n)\s+(?:-\S+\s+|\d+\s+|['\"]?[\d,$]+p['\"]?\s+)*"
     r"['\"]?([\w@~./\\-]+\.[A-Za-z]\w{0,9})\b"
+)
+_FROM_START: Final = re.compile(
+    r"\A(?:cd\s+\S+\s*&&\s*)?(?:cat|sed\s+-n\s+['\"]?1,(\d+)p['\"]?)\s+[^\s|&;]+\s*\Z"
 )
 _OLD: Final = ("old_string", "old_str", "old_text", "oldText", "oldString", "old")
 _NEW: Final = ("new_string", "new_str", "new_text", "newText", "newString", "new")
@@ -78,35 +87,45 @@ class _Segment:
     lines: list[str]
     source: PartRef
     start: int = 0
+    changed: list[bool] = field(default_factory=list[bool])
+    """For each line, whether the model wrote it."""
+
+    def __post_init__(self) -> None:
+        self.changed = self.changed or [False] * len(self.lines)
+
+    def near_change(self, first: int, end: int) -> bool:
+        """Whether one of these lines, or of those next to them, was changed."""
+        return any(self.changed[max(0, first - _NEAR) : end + _NEAR])
 
 
 @dataclass
 class _File:
     path: str
     segments: list[_Segment] = field(default_factory=list[_Segment])
-    read: bool = False
     edited: bool = False
-    written: bool = False
-    """Whether the model wrote all of it."""
     whole: bool = False
     age: int = 0
     """How many folds ago it was last read or changed."""
 
     def show(self, text: str, source: PartRef, *, whole: bool) -> None:
         lines = text.splitlines()
-        self.read, self.age = True, 0
+        written = {
+            line
+            for one in self.segments
+            for line, changed in zip(one.lines, one.changed, strict=True)
+            if changed and line.strip()
+        }
+        self.age = 0
         self.whole = whole or self.whole
-        if whole:
-            self.written, self.segments = False, [_Segment(lines, source)]
-            return
         new = {line for line in lines if line.strip()}
-        self.segments = [one for one in self.segments if not _is_within(one.lines, new)]
-        start = max((one.start + len(one.lines) + 1 for one in self.segments), default=0)
-        self.segments.append(_Segment(lines, source, start))
+        left = [one for one in self.segments if not (whole or _is_within(one.lines, new))]
+        changed = [line in written for line in lines]
+        self.segments = [*left, _Segment(lines, source, _end(left), changed)]
 
     def write(self, text: str, source: PartRef) -> None:
-        self.written = self.edited = self.whole = True
-        self.segments, self.age = [_Segment(text.splitlines(), source)], 0
+        self.edited = self.whole = True
+        lines = text.splitlines()
+        self.segments, self.age = [_Segment(lines, source, 0, [True] * len(lines))], 0
 
     def edit(self, old: str, new: str, source: PartRef) -> None:
         """Text of the file was replaced."""
@@ -115,12 +134,17 @@ class _File:
         for segment in self.segments:
             text = "\n".join(segment.lines)
             if old and old in text:
-                segment.lines = text.replace(old, new, 1).splitlines()
+                before, _, after = text.partition(old)
+                segment.lines = f"{before}{new}{after}".split("\n")
+                first, rest = before.count("\n"), after.count("\n")
+                count = len(segment.lines) - first - rest
+                end = len(segment.changed) - rest
+                segment.changed[first:end] = [True] * count
                 segment.source = source
                 return
         if new.strip():
-            start = max((one.start + len(one.lines) + 1 for one in self.segments), default=0)
-            self.segments.append(_Segment(new.splitlines(), source, start))
+            lines = new.splitlines()
+            self.segments.append(_Segment(lines, source, _end(self.segments), [True] * len(lines)))
 
 
 class _Block(NamedTuple):
@@ -128,6 +152,8 @@ class _Block(NamedTuple):
     start: int
     text: str
     source: PartRef
+    changed: bool
+    near_change: bool
     words: tuple[str, ...]
     """Each once. A set of them would take up far more than the text itself."""
 
@@ -144,24 +170,29 @@ def regions(material: Material) -> tuple[Region, ...]:
     if not blocks:
         return ()
     words = _words_in_use([*own, *after])
-    spoken = _spoken(material, after)
     common = Counter(word for block in blocks for word in block.words)
     rarity = {word: log1p(len(blocks) / count) for word, count in common.items()}
     fits = [_relevance(block.words, words, rarity) for block in blocks]
-    mean = sum(fits) / len(fits) or 1.0
-    weights = {id(file): files.weight(file, spoken) for file in files.known.values()}
+    weights = {id(file): files.weight(file) for file in files.known.values()}
     values = [
-        weights[id(block.file)]
-        * (_ANY_LINE + (1 - _ANY_LINE) * fit / mean)
-        * sqrt(_USUAL_BLOCK / max(40, len(block.text)))
-        for block, fit in zip(blocks, fits, strict=True)
+        files.weight(block.file, _CHANGED)
+        if block.near_change
+        else weights[id(block.file)] * (_ANY_LINE + fit)
+        for block, fit in zip(blocks, _with_files(blocks, fits), strict=True)
     ]
     found: list[tuple[float, int, Region]] = []
     for nth, (block, value) in enumerate(zip(blocks, _bridged(blocks, values), strict=True)):
         if value >= _NEEDED:
             file = block.file
             region = Region(
-                file.path, block.start, block.text, block.source, file.age, file.edited, file.whole
+                file.path,
+                block.start,
+                block.text,
+                block.source,
+                file.age,
+                file.edited,
+                file.whole,
+                block.changed,
             )
             found.append((-value, nth, region))
     room = _MAX_STORED
@@ -172,6 +203,17 @@ def regions(material: Material) -> tuple[Region, ...]:
             break
         chosen.append(region)
     return tuple(chosen)
+
+
+def _with_files(blocks: Sequence[_Block], fits: Sequence[float]) -> Iterator[float]:
+    """How much blocks and their files are about the words in use: on average, 0.5."""
+    files = defaultdict[int, list[float]](list)
+    for block, fit in zip(blocks, fits, strict=True):
+        files[id(block.file)].append(fit)
+    mean = fmean(fits) or 1.0
+    means = {file: fmean(its) for file, its in files.items()}
+    for block, fit in zip(blocks, fits, strict=True):
+        yield min(_MAX_FIT, (fit + means[id(block.file)]) / (4 * mean))
 
 
 def _bridged(blocks: Sequence[_Block], values: list[float]) -> list[float]:
@@ -198,8 +240,10 @@ class _Files:
 
     def __init__(self, earlier: Sequence[Earlier]) -> None:
         self.known: dict[str, _File] = {}
-        self._changed = any(fold.summary.section(CHANGED) for fold in earlier)
-        """Whether a file that had been read was changed."""
+        self._changed = {
+            _clean(claim.text) for fold in earlier for claim in fold.summary.section(CHANGED)
+        }
+        """The files that were changed."""
         for fold in earlier:
             stored = sorted(fold.summary.regions, key=lambda one: (one.path, one.start))
             for region in stored:
@@ -209,15 +253,17 @@ class _Files:
         file = self.known.get(region.path)
         if file is None:
             file = self.known[region.path] = _File(
-                region.path, read=True, edited=region.edited, whole=region.whole
+                region.path, edited=region.edited, whole=region.whole
             )
         file.age = region.age + 1
         lines = region.text.split("\n")
+        changed = [region.changed] * len(lines)
         newest = file.segments[-1] if file.segments else None
         if newest and newest.start + len(newest.lines) == region.start:
             newest.lines += lines
+            newest.changed += changed
         else:
-            file.segments.append(_Segment(lines, region.source, region.start))
+            file.segments.append(_Segment(lines, region.source, region.start, changed))
 
     def take(self, passages: Sequence[Passage], *, shown: bool = False) -> None:
         """Take in messages; of those that requests go on showing, only what they change."""
@@ -231,17 +277,14 @@ class _Files:
                 elif shape.kind == "return" and ref in results:
                     self._take(results[ref], shown=shown)
 
-    def weight(self, file: _File, spoken: str) -> float:
-        """How likely a block of this file is to be needed."""
-        if not (self._changed or file.written):
-            weight = _BEFORE_EDITS
-        else:
-            weight = _WRITTEN if file.written else _EDITED if file.edited else _READ
-        if not file.whole:
+    def weight(self, file: _File, changed: float = 0) -> float:
+        """How likely a block of this file is to be needed, at or away from what was `changed`."""
+        weight = changed or (_EDITED if file.edited else _READ)
+        if not changed and len(self._changed) <= _FEW_FILES:
+            weight *= _EARLY
+        if not (changed or file.whole):
             weight *= _IN_PART
-        if _name(file.path) not in spoken:
-            weight *= _UNMENTIONED
-        return weight * _OLDER**file.age
+        return weight * (_STALE if file.age > _LATELY else 1)
 
     def _take(self, result: CallResult, *, shown: bool) -> None:
         if is_recall_tool(result.call.tool) or result.error:
@@ -251,7 +294,7 @@ class _Files:
         changes = [*_changes(arguments, result.path)]
         for path, old, new in changes:
             file = self._file(path)
-            self._changed |= file.read
+            self._changed.add(file.path)
             if old is None:
                 file.write(new, source)
             else:
@@ -262,9 +305,11 @@ class _Files:
             return
         text = _NOTE.sub("", result.result)
         if result.command:
-            paths = _SHOWS.findall(result.command)
+            paths = {*_SHOWS.findall(result.command)}
             if len(paths) == 1:
-                self._show(paths[0], _OUTPUT.sub("", text), result.ref, shown=shown, whole=False)
+                text = _OUTPUT.sub("", text)
+                whole = _shows_all(result.command, text)
+                self._show(paths.pop(), text, result.ref, shown=shown, whole=whole)
         elif result.path and not first_argument(result.call.text, SUBJECT_ARGUMENTS):
             asked = arguments if isinstance(arguments, dict) else {}
             whole = not any(asked.get(key) for key in _RANGE)
@@ -292,8 +337,15 @@ def _blocks(file: _File) -> Iterator[_Block]:
             if blank or size >= _MAX_BLOCK or nth == len(segment.lines) - 1:
                 text = "\n".join(segment.lines[first : nth + 1])
                 if text.strip():
-                    start = segment.start + first
-                    yield _Block(file, start, text, segment.source, tuple(_words(text)))
+                    yield _Block(
+                        file,
+                        segment.start + first,
+                        text,
+                        segment.source,
+                        any(segment.changed[first : nth + 1]),
+                        segment.near_change(first, nth + 1),
+                        tuple(_words(text)),
+                    )
                 first = nth + 1
 
 
@@ -322,19 +374,6 @@ def _words_in_use(passages: Sequence[Passage]) -> dict[str, float]:
             for word, times in _words(text[:_MAX_TEXT]).items():
                 found[word] += weight * sqrt(min(3, times))
     return found
-
-
-def _spoken(material: Material, after: Sequence[Passage]) -> str:
-    """All that the user and the model said: whom a file's name is looked for in."""
-    texts = [one.text for fold in material.earlier for one in fold.summary.directives]
-    texts += [region.path for fold in material.earlier for region in fold.summary.regions]
-    for passage in (*material.passages, *after):
-        for shape in passage.shapes:
-            if shape.kind in ("text", "thought"):
-                texts.append(shape.text[:_MAX_TEXT])
-            elif shape.kind == "prompt":
-                texts.append(users_words(shape.text)[:_MAX_TEXT])
-    return "\n".join(texts)
 
 
 def _words(text: str) -> Counter[str]:
@@ -415,11 +454,16 @@ def _patched(patch: str) -> Iterator[tuple[str, str | None, str]]:
 
 
 def _attached(text: str) -> Iterator[tuple[str, str]]:
-    """Files that an agent's harness put into the user's message, with numbered lines."""
+    """Files that an agent's harness put into the user's message."""
     starts = [*_ATTACHED.finditer(text)] if "<" in text else []
     for nth, match in enumerate(starts):
         end = starts[nth + 1].start() if nth + 1 < len(starts) else len(text)
-        yield match[1].strip(), _NOTE.sub("", text[match.end() : end])
+        yield (match[1] or match[2]).strip(), _NOTE.sub("", text[match.end() : end])
+
+
+def _shows_all(command: str, output: str) -> bool:
+    start = _FROM_START.search(command)
+    return bool(start) and (not start[1] or len(output.splitlines()) < int(start[1]))
 
 
 def _unnumbered(text: str) -> str:
@@ -434,6 +478,11 @@ def _arguments(text: str) -> JsonValue:
     return text
 
 
+def _end(segments: Sequence[_Segment]) -> int:
+    """Where lines stand of which no more is known than that they are in the file."""
+    return max((one.start + len(one.lines) + 1 for one in segments), default=0)
+
+
 def _is_within(lines: Sequence[str], others: set[str]) -> bool:
     said = [line for line in lines if line.strip()]
     return 2 * sum(line in others for line in said) >= len(said)
@@ -441,10 +490,6 @@ def _is_within(lines: Sequence[str], others: set[str]) -> bool:
 
 def _clean(path: str) -> str:
     return on_one_line(path.replace("\\", "/"))
-
-
-def _name(path: str) -> str:
-    return path.rpartition("/")[2]
 
 
 # What is shown of them.
@@ -471,7 +516,7 @@ def _head(region: Region) -> str:
 
 def _file_text(shown: Sequence[Region]) -> str:
     lines: list[str] = []
-    end = shown[0].start
+    end = 0
     for region in shown:
         if region.start != end:
             lines.append(_LEFT_OUT)

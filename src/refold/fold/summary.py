@@ -129,6 +129,8 @@ class Region(NamedTuple):
     edited: bool = False
     whole: bool = True
     """Whether all of the file was read or written."""
+    changed: bool = False
+    """Whether the model wrote one of these lines."""
 
 
 Verdict = Literal["no source", "masked", "marked", "left out"]

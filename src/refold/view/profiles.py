@@ -619,8 +619,8 @@ BALANCED = Profile(
         coverage=0.5,
         # Only `max_tokens` limits the user's words: what names and facts leave of it is theirs.
         max_tokens=12_000,
-        ledger_tokens=8_000,
-        region_tokens=20_000,
+        ledger_tokens=5_000,
+        region_tokens=32_000,
         user_chars=40_000,
         user_messages=1_000,
         user_clip=40_000,
