@@ -296,10 +296,34 @@ def reread(tokens):
     return ("request", 10, 1, 10, tokens, True)
 
 
+# Each once broke the promise.
+FORCED_THEN_IN_VAIN = [
+    *[("request", tokens, 0, 0, 0, False) for tokens in (5, 0)],
+    *[("fold", 0, 0, 23, 0, 1, False, 0, True), *[("fold", 0, 0, 0, 1, 1, True, 0, False)] * 2],
+    ("request", 0, 0, 0, 0, False),
+]
+READ_BACK_THEN_FOLDED = [
+    *[("request", tokens, 0, 0, 0, False) for tokens in (40_000, 0)],
+    *[("switch", Rates(12, 28)), ("fold", 0, 0, 24, 0, 1, False, 0, False)],
+    *[("request", 5_000, 0, 0, 40_000, False), ("request", 0, 0, 0, 0, False)],
+    *[("fold", 0, 11, 82, 0, 1, False, 0, False), ("request", 0, 0, 0, 0, False)],
+]
+REOPENED = [FORCED, *[reread(40_000)] * 3]
+DEARER_LATER = [
+    *[("request", tokens, 0, 0, 0, False) for tokens in (9, 0)],
+    *[("fold", 0, 0, 0, 0, 1, False, 0, False), ("request", 19, 0, 0, 0, False)],
+    *[("switch", Rates(1, 20)), ("fold", 0, 0, 100, 0, 1, False, 3, False)],
+    *[("request", 0, 0, 0, 0, False)] * 3,
+]
+
+
 @settings(max_examples=EXAMPLES)
 @given(RATES, st.integers(0, 20_000), STEPS)
 @example(Rates(2, 25), 500, [SAY] * 8 + [FOLD] + [reread(3_000)] * 30)
 @example(Rates(2, 25), 500, [SAY] * 8 + [FOLD, SAY, FORCED, SAY, FORCED] + [reread(3_000)] * 30)
+@example(Rates(0, 1), 5, FORCED_THEN_IN_VAIN)
+@example(Rates(10, 10), 0, READ_BACK_THEN_FOLDED)
+@example(Rates(2, 25), 500, [SAY] * 8 + [FOLD] + [reread(3_000)] * 30 + REOPENED)
 @example(Rates(2, 25), 0, [SHORT] * 7 + TWO_FOLDS + [SAY])
 @example(Rates(2, 25), 0, [("request", 34, 1, 0, 0, False), *[SHORT] * 3, *THEN_IN_VAIN, SAY])
 def test_debt_is_never_more_than_promised(rates, fixed, steps):
@@ -309,6 +333,7 @@ def test_debt_is_never_more_than_promised(rates, fixed, steps):
 @settings(max_examples=EXAMPLES)
 @given(RATES, st.integers(0, 20_000), STEPS)
 @example(Rates(2, 25), 500, [SAY] * 8 + [FOLD] + [SAY] * 90 + [FOLD] + [reread(3_000)] * 30)
+@example(Rates(5, 10), 0, DEARER_LATER)
 def test_strictly_nothing_but_rereads_is_ever_dearer(rates, fixed, steps):
     play(rates, fixed, steps, strict=True)
 

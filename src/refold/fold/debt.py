@@ -16,7 +16,8 @@ is the stated price of the open fold, retries included, and Q the most that undo
 cost since there was no debt. Q covers what was said after the fold too, because undoing a fold
 moves all that follows it: with the folded text alone, the promise would be false. Moves that the
 rule does not decide add their own prices to the promise, on a line of their own: those that the
-window forces, and folds that a person asks for.
+window forces, and folds that a person asks for. If one of these is made after all folds were
+undone, it is open next, and what those before have cost stays in the promise.
 
 Why it holds: a request that moves nothing costs at most what the whole one does, apart from what
 was reread. So debt without rereads grows when a fold is made and at no other time, by P; rereads
