@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from refold.fold.debt import Verdict
+from refold.fold.economics import Worth
 from refold.fold.trigger import Decision, Pressure, Why, decide
 from refold.view import Budget, Profile, Thresholds, Trigger, Window, thresholds
 from refold.view.budget import GAIN
@@ -190,6 +192,29 @@ def test_a_limit_in_tokens_holds_for_short_sessions_too():
     assert decide(trigger, marks, pressure(110)).why == ()  # its floor is 10
     assert decide(trigger, marks, pressure(111)).act == "start"
     assert decide(trigger, marks, pressure(111), limits=Window(max_tokens=100)).act == "wait"
+
+
+def test_a_limit_that_somebody_set_holds_whatever_folds_have_cost():
+    values = PROFILES["balanced"].model_dump()
+    values["trigger"] |= {"tokens": 500}
+    own = Profile.model_validate(values)
+    assert own.set_limits == {"tokens"}
+    assert PROFILES["balanced"].set_limits == frozenset()
+    waits = Worth(
+        "paid by reading",
+        600,
+        200,
+        1.0,
+        1.0,
+        0.1,
+        verdict=Verdict(allowed=False, why="debt", price=1.0),
+    )
+    full = pressure(600)
+    marks = thresholds(own, Budget(window=2_000))
+    held = decide(own.trigger, marks, full, worth=waits, set_limits=own.set_limits)
+    assert (held.act, reasons(held)) == ("start", ["tokens"])
+    shipped = decide(own.trigger, marks, full, worth=waits)
+    assert (shipped.act, reasons(shipped)) == ("continue", ["tokens", "debt"])
 
 
 def test_a_session_is_not_left_alone_until_it_must_wait():

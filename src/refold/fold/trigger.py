@@ -4,7 +4,7 @@ Thresholds decide. A fold is not started if it would free too little, or could n
 instructions and tools are too large by themselves: it would be started again at the next request.
 """
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Final, Literal, NamedTuple
 
 from refold.fold.economics import Worth
@@ -94,6 +94,7 @@ def decide(  # noqa: PLR0913 - all that a decision depends on
     inline: bool = False,
     forced: bool = False,
     worth: Worth | None = None,
+    set_limits: Container[str] = (),
 ) -> Decision:
     """Decide what to do.
 
@@ -106,6 +107,7 @@ def decide(  # noqa: PLR0913 - all that a decision depends on
         inline: Whether requests wait for every fold.
         forced: Whether the provider refused the last request for its length.
         worth: What a fold would cost and save; None: that counts for nothing.
+        set_limits: Limits that hold whatever folds have cost so far.
     """
     reached = tuple(_reached(trigger, marks, pressure, worth, forced=forced))
     if not reached:
@@ -117,7 +119,7 @@ def decide(  # noqa: PLR0913 - all that a decision depends on
     if running:
         act: Act = "wait" if urgent else "continue"
         return Decision(act, (*reached, Why("under way")))
-    against = tuple(_against(trigger, pressure, reached, worth))
+    against = tuple(_against(trigger, pressure, reached, worth, set_limits))
     if against:
         return Decision("continue", (*reached, *against))
     return Decision("wait" if urgent or inline else "start", reached)
@@ -171,9 +173,14 @@ def _reached(
 
 
 def _against(
-    trigger: Trigger, pressure: Pressure, reached: tuple[Why, ...], worth: Worth | None
+    trigger: Trigger,
+    pressure: Pressure,
+    reached: tuple[Why, ...],
+    worth: Worth | None,
+    set_limits: Container[str],
 ) -> Iterator[Why]:
-    if worth is not None and worth.waits and not any(why.what in _FORCED for why in reached):
+    forced = any(why.what in _FORCED or why.what in set_limits for why in reached)
+    if worth is not None and worth.waits and not forced:
         yield Why("debt", worth.before, worth.after)
     if pressure.messages < trigger.min_messages or not pressure.foldable:
         yield Why("too few messages", pressure.foldable, trigger.min_messages)

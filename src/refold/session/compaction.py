@@ -206,6 +206,7 @@ class CompactionSchedule:
             running=running,
             inline=setup.profile.fold.apply == "inline",
             forced=forced,
+            set_limits=setup.profile.set_limits,
         )
         worth = self._worth(pressure.tokens, marks, budget) if not running else None
         decided = partial(decided, worth=worth)

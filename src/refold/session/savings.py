@@ -189,9 +189,20 @@ class FoldRule:
             return False
         marks = live.thresholds
         whole = live.session_tokens + marks.floor
-        if whole > self._limit or (marks.hard and whole >= marks.hard):
+        if whole > self._limit or (marks.hard and whole >= marks.hard) or self._is_limited(whole):
             return False  # it would be folded at once
         return self.state.must_unfold(self.unfolding)
+
+    def _is_limited(self, whole: int) -> bool:
+        """Whether somebody has set a limit that the whole history would exceed."""
+        live = self._live
+        limits, marks = live.setup.profile.set_limits, live.thresholds
+        tokens = live.setup.profile.trigger.tokens
+        return (
+            bool(limits & {"messages", "turns"})
+            or ("tokens" in limits and whole - marks.floor > tokens)
+            or ("soft" in limits and whole >= marks.soft)
+        )
 
     def undone(self, price: float) -> None:
         """All folds were undone because of rereads, for this price."""

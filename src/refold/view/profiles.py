@@ -521,7 +521,8 @@ class Profile(Values):
         "until the ones before have paid, and where rereads cost too much, folds are undone. "
         "strict: a fold is only made where it is not dearer, or paid from what was saved. off: no "
         "account is kept. It takes known prices, and a profile in which nothing but folds changes "
-        "what was sent; folds that the window forces and those that you ask for are always made.",
+        "what was sent. Folds that the window or a limit of your own forces are always made, and "
+        "those that you ask for.",
     )
     trigger: Trigger = Trigger()
     fold: Fold = Fold()
@@ -595,6 +596,18 @@ class Profile(Values):
         return self.economics != "off" and self.rewrite.sticky and not others
 
     @property
+    def set_limits(self) -> frozenset[str]:
+        """The trigger's limits that somebody has set: they hold, whatever folds have cost."""
+        own, shipped = self.trigger, BALANCED.trigger
+        values = {
+            "soft": (own.soft, shipped.soft),
+            "messages": (own.messages, shipped.messages),
+            "turns": (own.turns, shipped.turns),
+            "tokens": (own.tokens, shipped.tokens),
+        }
+        return frozenset(name for name, (mine, its) in values.items() if mine and mine != its)
+
+    @property
     def restored_turns(self) -> int:
         """How many turns a program that starts again shows, as text; 0: all that were shown."""
         turns = self.window.max_turns or self.trigger.turns
@@ -620,7 +633,7 @@ BALANCED = Profile(
         # Only `max_tokens` limits the user's words: what names and facts leave of it is theirs.
         max_tokens=12_000,
         ledger_tokens=5_000,
-        region_tokens=32_000,
+        region_tokens=28_000,
         user_chars=40_000,
         user_messages=1_000,
         user_clip=40_000,
