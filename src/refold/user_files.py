@@ -111,7 +111,7 @@ def atomic_file(path: Path) -> Generator[BinaryIO, None, None]:
             shutil.copymode(path, part)
         part.replace(path)
     except OSError as error:
-        if error.filename in {None, str(part)}:  # a full disk comes without a name
+        if error.errno and error.filename in {None, str(part)}:  # a full disk comes without a name
             error.filename = str(path)  # the name the caller knows
         raise
     finally:

@@ -18,6 +18,7 @@ from refold.view.profiles import PROFILES, Profile, ProjectRight, project_right
 MODEL = 'models."openai:gpt-4o".'
 PROJECT = {
     *("profile", "budget", "reserve", "dedupe", "delegates", "max_steps", "restore", "results"),
+    "economics",
     *(f"trigger.{name}" for name in ("soft", "hard", "messages", "turns", "tokens", "generation")),
     *(f"trigger.{name}" for name in ("at_least", "min_messages", "min_messages_manual")),
     *(f"trigger.{name}" for name in ("after_request", "memory", "savings", "cache_seconds")),

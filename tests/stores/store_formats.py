@@ -61,7 +61,8 @@ async def fill(log: Log) -> None:
     await session.pin(PartRef(2, 0))
     await turn(session, 10)
     await session.unpin(PartRef(2, 0))
-    await session.unfold(Span(2, 4))
+    first = session.inputs.foldings[0].spans[0].first
+    await session.unfold(Span(first, first + 2))
     await session.fork(FORK, at=session.head)
     before = session.head
     await turn(session, 11)
