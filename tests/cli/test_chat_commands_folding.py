@@ -61,9 +61,12 @@ async def long_talk(**more):
     return chat
 
 
-@pytest.mark.parametrize("times", [1_000, 0])
-async def test_context_says_what_a_compaction_would_cost_where_that_is_weighed(monkeypatch, times):
+@pytest.mark.parametrize(("times", "economics"), [(1_000, "off"), (0, "open-fold"), (0, "off")])
+async def test_context_says_what_a_compaction_would_cost_where_that_is_weighed(
+    monkeypatch, times, economics
+):
     for name, value in {
+        "ECONOMICS": economics,
         "TRIGGER__AT_LEAST": 0,
         "TRIGGER__SAVINGS": times,
         "FOLD__KEEP__AMOUNT": 0,
@@ -71,7 +74,7 @@ async def test_context_says_what_a_compaction_would_cost_where_that_is_weighed(m
         monkeypatch.setenv(f"REFOLD_{name}", str(value))
     shown = await (await long_talk()).type("/context")
     weighed = "A fold would bring the next request from" in " ".join(shown.split())
-    assert weighed is bool(times)
+    assert weighed is (times > 0 or economics == "open-fold")
 
 
 async def test_sessions_lists_the_numbers_of_the_chat(tmp_path):
