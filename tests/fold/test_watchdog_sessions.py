@@ -36,7 +36,8 @@ async def log():
 
 
 def balanced(share=0.1, **groups):
-    return changed(SMALL, watch={"share": share}, **groups)
+    """Rereads pin what was read; in sessions as small as these they would also undo the folds."""
+    return changed(SMALL, economics="off", watch={"share": share}, **groups)
 
 
 async def folded(log, *said, share=0.1, window=WIDE, **how):
