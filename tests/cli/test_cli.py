@@ -30,7 +30,15 @@ NAMES = [
 
 OURS = ["config", "explain", "export", "forget", "import", "models", "search", "sessions", "show"]
 PRINTS_NO_DATA = {
-    *("down", "hooks install", "hooks uninstall", "keys master-key", "mcp", "store forgotten"),
+    *(
+        "down",
+        "hooks install",
+        "hooks preview",
+        "hooks uninstall",
+        "keys master-key",
+        "mcp",
+        "store forgotten",
+    ),
     *("trust remove", "worker"),
 }
 """Commands that have nothing to print as JSON, or print nothing else."""
