@@ -74,7 +74,7 @@ async def test_entries_that_are_no_chain_are_refused(store):
     message = (await agent.run("Hello.")).all_messages()[0]
     entry = ConversationEntry(parent_id=None, message=message)
     record = ConversationRecord(conversation_id="c", head_id=None)
-    with pytest.raises(InvalidInput, match="no chain"):
+    with pytest.raises(InvalidInput, match="not a chain"):
         await store.write_record(record, new_entries=[entry], expected_revision=None)
     record = ConversationRecord(conversation_id="c", head_id="1")
     entry = ConversationEntry(parent_id=None, message=message, id="1")
