@@ -232,7 +232,7 @@ async def test_large_results_are_kept_apart(log):
 async def test_a_name_must_be_one(log, name):
     work = Work()
     for steps in (await steps_of(log), LocalSteps()):
-        with pytest.raises(InvalidInput, match="no name for a step"):
+        with pytest.raises(InvalidInput, match="not a valid name for a step"):
             await steps.step(name, work)
         assert await steps.step("x" * 200, Work("y")) == "y"
     assert work.times == 0
